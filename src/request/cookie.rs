@@ -1,0 +1,131 @@
+//! Cookies of a request: the values of one name, and the header without it.
+//!
+//! Names are compared byte by byte; quotes, `$Version` and percent escapes mean nothing here, and at most one blank is cut
+//! in front of a pair: the ways in which lenient parsers let another cookie pose as ours.
+
+use super::Headers;
+
+/// The most values of one name that are looked at. A visitor has one; a sibling domain may have planted a few.
+pub const MAX_COOKIES: usize = 8;
+
+/// The pairs of all `Cookie` lines. Envoy joins repeated lines of HTTP/1.1 with `,`, so a comma parts two pairs too
+/// where one of our names follows.
+fn pairs<'a, 'h>(headers: &'h Headers<'a>, names: &'h [&'h str]) -> impl Iterator<Item = &'a [u8]> + 'h {
+    headers.all("cookie").flat_map(move |line| Pairs { rest: Some(line), names })
+}
+
+struct Pairs<'a, 'h> {
+    rest: Option<&'a [u8]>,
+    names: &'h [&'h str],
+}
+
+impl<'a> Iterator for Pairs<'a, '_> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let rest = self.rest?;
+        let parts = |at: usize| {
+            rest[at] == b';'
+                || (rest[at] == b','
+                    && self.names.iter().any(|n| value_of(trim(&rest[at + 1..]), n).is_some()))
+        };
+        let (pair, rest) = match (0..rest.len()).find(|at| parts(*at)) {
+            Some(at) => (&rest[..at], Some(&rest[at + 1..])),
+            None => (rest, None),
+        };
+        self.rest = rest;
+        Some(trim(pair))
+    }
+}
+
+/// Cuts the one blank that a browser puts in front of a pair.
+fn trim(pair: &[u8]) -> &[u8] {
+    pair.strip_prefix(b" ").unwrap_or(pair)
+}
+
+fn value_of<'a>(pair: &'a [u8], name: &str) -> Option<&'a [u8]> {
+    pair.strip_prefix(name.as_bytes())?.strip_prefix(b"=")
+}
+
+/// The values of the cookie `name`, at most [`MAX_COOKIES`], in the order they were sent.
+pub fn cookie_values<'a, 'h>(
+    headers: &'h Headers<'a>,
+    name: &'h [&'h str; 1],
+) -> impl Iterator<Item = &'a [u8]> + 'h {
+    pairs(headers, name).filter_map(|pair| value_of(pair, name[0])).take(MAX_COOKIES)
+}
+
+/// The `Cookie` header without the cookies of these names: `None` when it holds none of them, empty when nothing else is left.
+pub fn cookies_without(headers: &Headers<'_>, names: &[&str]) -> Option<Vec<u8>> {
+    let ours = |pair: &[u8]| names.iter().any(|name| value_of(pair, name).is_some());
+    if !pairs(headers, names).any(ours) {
+        return None;
+    }
+    let kept: Vec<_> = pairs(headers, names).filter(|pair| !pair.is_empty() && !ours(pair)).collect();
+    Some(kept.join(&b"; "[..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers<'a>(lines: &[&'a str]) -> Headers<'a> {
+        lines.iter().map(|line| (&b"cookie"[..], line.as_bytes())).collect()
+    }
+
+    fn check(lines: &[&str], want: &[&str]) {
+        let headers = headers(lines);
+        let got: Vec<_> = cookie_values(&headers, &["tollgate"]).map(String::from_utf8_lossy).collect();
+        assert_eq!(got, want, "{lines:?}");
+    }
+
+    #[test]
+    fn values_are_found_in_every_line_and_behind_an_envoy_comma() {
+        check(&["tollgate=a"], &["a"]);
+        check(&["x=1; tollgate=a; y=2"], &["a"]);
+        check(&["x=1;tollgate=a"], &["a"]);
+        check(&["x=1", "tollgate=a"], &["a"]);
+        check(&["x=1,tollgate=a"], &["a"]);
+        check(&["x=1, tollgate=a,tollgate=b"], &["a", "b"]);
+        check(&["tollgate=a=b"], &["a=b"]);
+        check(&["tollgate="], &[""]);
+    }
+
+    #[test]
+    fn only_the_exact_name_counts() {
+        let names = [
+            "Tollgate=a",
+            "tollgate =a",
+            "  tollgate=a",
+            "\ttollgate=a",
+            "\u{a0}tollgate=a",
+            "xtollgate=a",
+            "\"tollgate\"=a",
+            "tollgate",
+            "x=\"; y=tollgate=a\"",
+        ];
+        for line in names {
+            check(&[line], &[]);
+        }
+    }
+
+    #[test]
+    fn no_more_than_eight_values_are_looked_at() {
+        let line = "tollgate=a; ".repeat(20);
+        let headers = headers(&[&line]);
+        assert_eq!(cookie_values(&headers, &["tollgate"]).count(), MAX_COOKIES);
+    }
+
+    #[test]
+    fn the_rest_keeps_its_order_and_an_untouched_header_is_left_alone() {
+        let without = |lines: &[&str]| {
+            cookies_without(&headers(lines), &["tollgate", "__Host-tollgate"])
+                .map(|v| String::from_utf8(v).unwrap())
+        };
+        assert_eq!(without(&["a=1; tollgate=x; b=2"]).as_deref(), Some("a=1; b=2"));
+        assert_eq!(without(&["a=1", "__Host-tollgate=x"]).as_deref(), Some("a=1"));
+        assert_eq!(without(&["tollgate=x"]).as_deref(), Some(""));
+        assert_eq!(without(&["a=1; b=2"]), None);
+        assert_eq!(without(&["a=1,2; b=3,tollgate=x"]).as_deref(), Some("a=1,2; b=3"));
+    }
+}

@@ -1,0 +1,146 @@
+//! The headers of a request: a short borrowed list, looked up by name without regard to case.
+
+use std::borrow::Cow;
+
+use smallvec::SmallVec;
+
+/// The most headers a request may carry. Envoy and hyper stop at 100; a proxy adds a few of its own.
+pub const MAX_HEADERS: usize = 128;
+
+/// As many headers as stay on the stack: a browser sends about 20, a proxy adds about 8.
+const INLINE: usize = 40;
+
+/// One header line.
+#[derive(Clone, Copy, Debug)]
+pub struct Header<'a> {
+    /// The name, in the case it arrived in.
+    pub name: &'a [u8],
+    /// The value: bytes, not text.
+    pub value: &'a [u8],
+}
+
+/// The headers that count, in arrival order.
+#[derive(Clone, Debug, Default)]
+pub struct Headers<'a> {
+    list: SmallVec<[Header<'a>; INLINE]>,
+    crowded: bool,
+}
+
+/// What a header that may stand only once says.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Single<'a> {
+    /// The header is not there.
+    Absent,
+    /// Two lines of it differ, so it says nothing.
+    Conflict,
+    /// The header, once or several times with one value.
+    One(&'a [u8]),
+}
+
+impl<'a> Headers<'a> {
+    /// Adds a line, unless it is one that never counts: a pseudo header, or a name with `_` or `.`, which servers
+    /// and applications fold into a genuine name (`x_forwarded_for`), so that it could speak for a header that the
+    /// proxy guards. Lines over [`MAX_HEADERS`] are dropped and make the list [crowded](Self::crowded).
+    pub fn push(&mut self, name: &'a [u8], value: &'a [u8]) {
+        if name.is_empty() || name.iter().any(|b| matches!(b, b':' | b'_' | b'.')) {
+            return;
+        }
+        if self.list.len() == MAX_HEADERS {
+            self.crowded = true;
+            return;
+        }
+        self.list.push(Header { name, value });
+    }
+
+    /// Whether lines were dropped, so that the list must not be judged.
+    pub fn crowded(&self) -> bool {
+        self.crowded
+    }
+
+    /// Every line, in arrival order.
+    pub fn iter(&self) -> impl Iterator<Item = Header<'a>> {
+        self.list.iter().copied()
+    }
+
+    /// The values of every line with this name, in arrival order.
+    pub fn all<'h>(&'h self, name: &'h str) -> impl Iterator<Item = &'a [u8]> + 'h {
+        self.list.iter().filter(move |h| h.name.eq_ignore_ascii_case(name.as_bytes())).map(|h| h.value)
+    }
+
+    /// Whether a line with this name is there, even an empty one.
+    pub fn contains(&self, name: &str) -> bool {
+        self.all(name).next().is_some()
+    }
+
+    /// The values of every line with this name, joined with `,`. Copies only when there are several.
+    pub fn joined(&self, name: &str) -> Option<Cow<'a, [u8]>> {
+        let mut values = self.all(name);
+        let first = values.next()?;
+        let Some(second) = values.next() else { return Some(Cow::Borrowed(first)) };
+        let mut joined = [first, b",", second].concat();
+        for value in values {
+            joined.push(b',');
+            joined.extend_from_slice(value);
+        }
+        Some(Cow::Owned(joined))
+    }
+
+    /// The one value of a header that may stand only once; equal lines count as one.
+    pub fn single(&self, name: &str) -> Single<'a> {
+        let mut values = self.all(name);
+        let Some(first) = values.next() else { return Single::Absent };
+        if values.all(|v| v == first) { Single::One(first) } else { Single::Conflict }
+    }
+}
+
+impl<'a> FromIterator<(&'a [u8], &'a [u8])> for Headers<'a> {
+    fn from_iter<I: IntoIterator<Item = (&'a [u8], &'a [u8])>>(lines: I) -> Self {
+        let mut headers = Self::default();
+        for (name, value) in lines {
+            headers.push(name, value);
+        }
+        headers
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(lines: &[(&'static str, &'static str)]) -> Headers<'static> {
+        lines.iter().map(|(n, v)| (n.as_bytes(), v.as_bytes())).collect()
+    }
+
+    #[test]
+    fn names_are_compared_without_case_and_lines_joined_in_order() {
+        let h = headers(&[("Accept", "a"), ("host", "h"), ("ACCEPT", "b"), ("accept", "c")]);
+        assert_eq!(h.joined("accept").as_deref(), Some(&b"a,b,c"[..]));
+        assert!(matches!(h.joined("host"), Some(Cow::Borrowed(b"h"))));
+        assert_eq!(h.joined("cookie"), None);
+    }
+
+    #[test]
+    fn aliases_and_pseudo_headers_never_count() {
+        let h = headers(&[("x_forwarded_for", "1"), ("x.forwarded.for", "1"), (":path", "/"), ("", "1")]);
+        assert_eq!(h.iter().count(), 0);
+    }
+
+    #[test]
+    fn a_single_header_with_two_values_is_a_conflict() {
+        assert_eq!(headers(&[("a", "1"), ("A", "1")]).single("a"), Single::One(b"1"));
+        assert_eq!(headers(&[("a", "1"), ("A", "2")]).single("a"), Single::Conflict);
+        assert_eq!(headers(&[]).single("a"), Single::Absent);
+    }
+
+    #[test]
+    fn more_lines_than_the_cap_make_the_list_crowded() {
+        let mut h = Headers::default();
+        for _ in 0..MAX_HEADERS {
+            h.push(b"a", b"");
+        }
+        assert!(!h.crowded());
+        h.push(b"a", b"");
+        assert!(h.crowded());
+        assert_eq!(h.iter().count(), MAX_HEADERS);
+    }
+}

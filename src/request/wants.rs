@@ -1,0 +1,79 @@
+//! What kind of answer a requester can show: only a browser that navigates can run a page.
+
+use super::Request;
+
+/// The form of a refusal.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Wants {
+    /// Nothing but the headers: an image, audio, video, or an upgrade to another protocol.
+    Empty,
+    /// A page for a person.
+    Page,
+    /// `application/problem+json`, for a program.
+    Problem,
+    /// Short plain text: a gRPC client gets it as its `grpc-message`.
+    Text,
+}
+
+impl Wants {
+    /// Judges by what browsers say about a request (Fetch Metadata), else by `Accept`. Nothing here changes the
+    /// verdict, so a lie gains nothing but an answer that its sender cannot use.
+    pub fn of(request: &Request<'_>) -> Self {
+        let header = |name| request.header(name).unwrap_or_default();
+        if header("content-type").starts_with(b"application/grpc") {
+            return Self::Text;
+        }
+        if request.headers.contains("upgrade") {
+            return Self::Empty;
+        }
+        let (mode, destination, accept) =
+            (header("sec-fetch-mode"), header("sec-fetch-dest"), header("accept"));
+        match &*destination {
+            b"image" | b"audio" | b"video" | b"track" => return Self::Empty,
+            b"document" | b"iframe" | b"frame" if &*mode == b"navigate" => return Self::Page,
+            _ => {}
+        }
+        let described = request
+            .headers
+            .iter()
+            .any(|h| h.name.len() > 10 && h.name[..10].eq_ignore_ascii_case(b"sec-fetch-"));
+        let html = accept.windows(9).any(|w| w.eq_ignore_ascii_case(b"text/html"));
+        match () {
+            () if !described && html => Self::Page,
+            () if !described && accept.starts_with(b"image/") => Self::Empty,
+            () => Self::Problem,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Headers, Parts};
+    use super::*;
+
+    #[test]
+    fn only_a_navigation_gets_a_page() {
+        let rows: &[(&[(&str, &str)], Wants)] = &[
+            (&[("sec-fetch-mode", "navigate"), ("sec-fetch-dest", "document")], Wants::Page),
+            (&[("sec-fetch-mode", "navigate"), ("sec-fetch-dest", "iframe")], Wants::Page),
+            (&[("accept", "text/html,application/xhtml+xml,*/*;q=0.8")], Wants::Page),
+            (
+                &[("sec-fetch-mode", "cors"), ("sec-fetch-dest", "empty"), ("accept", "text/html")],
+                Wants::Problem,
+            ),
+            (&[("sec-fetch-mode", "no-cors"), ("sec-fetch-dest", "image")], Wants::Empty),
+            (&[("sec-fetch-mode", "no-cors"), ("sec-fetch-dest", "script")], Wants::Problem),
+            (&[("accept", "image/webp,*/*")], Wants::Empty),
+            (&[("accept", "application/rss+xml")], Wants::Problem),
+            (&[("upgrade", "websocket"), ("sec-fetch-mode", "websocket")], Wants::Empty),
+            (&[("content-type", "application/grpc+proto"), ("accept", "text/html")], Wants::Text),
+            (&[], Wants::Problem),
+        ];
+        for (lines, want) in rows {
+            let headers: Headers<'_> = lines.iter().map(|(n, v)| (n.as_bytes(), v.as_bytes())).collect();
+            let parts =
+                Parts { method: b"GET", target: b"/", host: b"h", scheme: b"https", client: None, headers };
+            assert_eq!(Wants::of(&Request::new(parts).unwrap()), *want, "{lines:?}");
+        }
+    }
+}
