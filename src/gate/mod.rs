@@ -4,6 +4,9 @@
 mod response;
 
 use std::fmt;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
 
 pub use response::Response;
 
@@ -31,6 +34,18 @@ pub enum Face {
     Grpc,
     /// nginx `auth_request`: 2xx allows, 401 and 403 refuse, all else is an error.
     Nginx,
+}
+
+impl Face {
+    /// The word in logs and metrics.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Check => "check",
+            Self::Forward => "forward",
+            Self::Grpc => "grpc",
+            Self::Nginx => "nginx",
+        }
+    }
 }
 
 /// What the gate decides.
@@ -65,6 +80,13 @@ impl Verdict {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct DecisionId([u8; 16]);
 
+impl DecisionId {
+    /// An id from random bytes.
+    pub const fn new(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
+}
+
 impl fmt::Display for DecisionId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
@@ -97,6 +119,20 @@ pub struct Decision<'g> {
     pub prior: Option<Refusal>,
 }
 
+impl Decision<'_> {
+    /// The headers that tell the app, and the operator, what was decided: always all four, so that none the visitor sent survives.
+    pub fn headers(&self) -> [(&'static str, String); 4] {
+        let rule =
+            self.rule.chars().map(|c| if c.is_ascii_graphic() || c == ' ' { c } else { '?' }).collect();
+        [
+            ("x-tollgate-verdict", self.verdict.as_str().to_owned()),
+            ("x-tollgate-rule", rule),
+            ("x-tollgate-weight", self.weight.to_string()),
+            ("x-tollgate-id", self.id.to_string()),
+        ]
+    }
+}
+
 /// A finished answer to a face. There is no way to say "nothing", which Envoy would take for an allow.
 #[derive(Debug)]
 pub enum Answer<'g> {
@@ -110,6 +146,9 @@ pub enum Answer<'g> {
     Undecided(Decision<'g>, Response),
 }
 
+/// The gate that is in force now. A request loads it once and so sees exactly one.
+pub type Live = Arc<ArcSwap<Gate>>;
+
 /// One immutable state of the gate: policy, keys, pages and settings. A request sees exactly one.
 #[derive(Debug)]
 pub struct Gate {
@@ -121,6 +160,16 @@ impl Gate {
     /// `headers` are those of the question itself (over grpc, its metadata).
     pub fn trusts(&self, peer: Peer, headers: &Headers<'_>) -> bool {
         unimplemented!("{peer:?} {headers:?}")
+    }
+
+    /// The public prefix: starts and ends with `/`.
+    pub fn prefix(&self) -> &str {
+        unimplemented!()
+    }
+
+    /// The names that our cookie goes by.
+    pub fn cookie_names(&self) -> [&str; 2] {
+        unimplemented!()
     }
 
     /// How the faces find the visitor's address.
