@@ -37,38 +37,35 @@ impl Authorization for Service {
     async fn check(&self, request: Request<CheckRequest>) -> Result<Response<CheckResponse>, Status> {
         let (metadata, extensions, check) = request.into_parts();
         let peer = extensions.get::<Peer>().copied();
+        let gate = self.live.load();
         // A panic must end this one question; left alone it would end every question on Envoy's only connection.
-        let answer = catch_unwind(AssertUnwindSafe(|| self.answer(&metadata, peer, &check)));
+        let answer = catch_unwind(AssertUnwindSafe(|| {
+            let seed = Seed::draw();
+            let moment =
+                Moment { now: self.clock.now(), seed: seed.unwrap_or_else(|_| Seed::from_bytes(&[0; 48])) };
+            let asker = match seed {
+                Ok(_) => trusted(&gate, &metadata, peer),
+                Err(_) => Err(Unfit::Incomplete("randomness")),
+            };
+            answer(&gate, asker, &check, &moment)
+        }));
         Ok(Response::new(answer.unwrap_or_else(|_| {
-            error!(face = Face::Grpc.as_str(), "panicked while answering a question; it stays undecided");
+            error!(face = Face::Grpc.as_str(), "panicked over a question; it stays undecided");
             write::failure()
         })))
     }
 }
 
-impl Service {
-    fn answer(&self, metadata: &MetadataMap, peer: Option<Peer>, check: &CheckRequest) -> CheckResponse {
-        let Ok(seed) = Seed::draw() else {
-            error!(face = Face::Grpc.as_str(), "the system has no randomness; the question stays undecided");
-            return write::failure();
-        };
-        let moment = Moment { now: self.clock.now(), seed };
-        answer(&self.live.load(), metadata, peer, check, &moment)
-    }
-}
-
-fn answer(
-    gate: &Gate,
-    metadata: &MetadataMap,
-    peer: Option<Peer>,
-    check: &CheckRequest,
-    moment: &Moment,
-) -> CheckResponse {
+/// Who asks, if we answer them. The secret that a peer may show stands in the call's metadata, out of the visitor's reach.
+fn trusted(gate: &Gate, metadata: &MetadataMap, peer: Option<Peer>) -> Result<Peer, Unfit> {
     let shown: Headers<'_> =
         metadata.as_ref().iter().map(|(name, value)| (name.as_str().as_bytes(), value.as_bytes())).collect();
-    let peer = peer.filter(|peer| gate.trusts(*peer, &shown)).ok_or(Unfit::Incomplete("peer"));
+    peer.filter(|peer| gate.trusts(*peer, &shown)).ok_or(Unfit::Incomplete("peer"))
+}
+
+fn answer(gate: &Gate, asker: Result<Peer, Unfit>, check: &CheckRequest, moment: &Moment) -> CheckResponse {
     let http = read::http(check).ok_or(Unfit::Incomplete("request"));
-    let request = peer.and_then(|peer| {
+    let request = asker.and_then(|peer| {
         let http = http?;
         gather(read::source(check, http), read::headers(http), peer, gate.client_settings())
     });

@@ -13,7 +13,6 @@ use axum::extract::{Request, State};
 use axum::http::Method;
 use axum::http::request::Parts;
 use axum::response::Response;
-use bytes::Bytes;
 use tracing::error;
 
 use crate::clock::Clock;
@@ -39,7 +38,7 @@ struct Web {
 async fn serve(State(web): State<Web>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let gate = web.live.load();
-    if !read::brings_form(&parts, gate.prefix()) || peer(&gate, &parts).is_err() {
+    if !read::brings_form(&parts, gate.prefix()) || trusted(&gate, &parts).is_err() {
         return web.answer(&gate, &parts, None);
     }
     let gate = Guard::into_inner(gate);
@@ -50,39 +49,44 @@ async fn serve(State(web): State<Web>, request: Request) -> Response {
 }
 
 impl Web {
-    fn answer(&self, gate: &Gate, parts: &Parts, form: Option<&Bytes>) -> Response {
+    fn answer(&self, gate: &Gate, parts: &Parts, form: Option<&[u8]>) -> Response {
         let route = Route::of(read::target(parts), gate.prefix().as_bytes());
-        let Ok(seed) = Seed::draw() else {
-            error!(?route, "the system has no randomness; the question stays undecided");
-            return write::failure(route);
-        };
-        let moment = Moment { now: self.clock.now(), seed };
         // A panic must end this one question and not the proxy's connection.
-        catch_unwind(AssertUnwindSafe(|| answer(gate, parts, route, form, &moment))).unwrap_or_else(|_| {
-            error!(?route, "panicked while answering a question; it stays undecided");
+        let answer = catch_unwind(AssertUnwindSafe(|| {
+            let seed = Seed::draw();
+            let moment =
+                Moment { now: self.clock.now(), seed: seed.unwrap_or_else(|_| Seed::from_bytes(&[0; 48])) };
+            let asker = match seed {
+                Ok(_) => trusted(gate, parts),
+                Err(_) => Err(Unfit::Incomplete("randomness")),
+            };
+            answer(gate, asker, parts, route, form, &moment)
+        }));
+        answer.unwrap_or_else(|_| {
+            error!("panicked over a question of the http listener; it stays undecided");
             write::failure(route)
         })
     }
 }
 
 /// Who asks, if we answer them.
-fn peer(gate: &Gate, parts: &Parts) -> Result<Peer, Unfit> {
+fn trusted(gate: &Gate, parts: &Parts) -> Result<Peer, Unfit> {
     let peer = parts.extensions.get::<Peer>().copied();
     peer.filter(|peer| gate.trusts(*peer, &read::headers(parts))).ok_or(Unfit::Incomplete("peer"))
 }
 
 fn answer<'a>(
     gate: &Gate,
+    asker: Result<Peer, Unfit>,
     parts: &'a Parts,
     route: Route<'a>,
-    form: Option<&Bytes>,
+    form: Option<&[u8]>,
     moment: &Moment,
 ) -> Response {
-    let peer = peer(gate, parts);
     let headers = read::headers(parts);
     let host = read::host(parts, &headers);
     let gather =
-        |source: Source<'a>, headers: Headers<'a>| gather(source, headers, peer?, gate.client_settings());
+        |source: Source<'a>, headers: Headers<'a>| gather(source, headers, asker?, gate.client_settings());
     let literal =
         |target: &'a [u8]| Source::Literal { method: parts.method.as_str().as_bytes(), target, host };
     match route {
@@ -106,7 +110,7 @@ fn answer<'a>(
             // Only nginx's error page describes another request beside its own.
             let asked = gather(Source::Forwarded { host }, headers.clone());
             let request = gather(literal(target), headers);
-            write::public(&gate.public(&request, form.map(Bytes::as_ref), &asked, moment), gzip)
+            write::public(&gate.public(&request, form, &asked, moment), gzip)
         }
         Route::Unknown => write::plain(404),
     }

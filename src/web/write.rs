@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use axum::body::{Body, HttpBody};
-use axum::http::header::{ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, VARY};
+use axum::http::header::{ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, ETAG, VARY};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
 use bytes::Bytes;
@@ -58,6 +58,12 @@ pub(super) fn public(response: &gate::Response, accepts_gzip: bool) -> Response 
         out.headers_mut().append(VARY, HeaderValue::from_static("accept-encoding"));
         if accepts_gzip {
             out.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+            // Other bytes than those the strong tag names (RFC 9110, 8.8.3.3).
+            if let Some(weak) =
+                response.headers().iter().find(|(name, _)| *name == "etag").map(|(_, tag)| format!("W/{tag}"))
+            {
+                out.headers_mut().insert(ETAG, value(weak.into()));
+            }
             *out.body_mut() = Body::from(gzip.clone());
         }
     }

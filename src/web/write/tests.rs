@@ -95,7 +95,8 @@ fn statuses_of_check_and_forward() {
 
 #[test]
 fn gzip_goes_only_to_who_can_read_it_and_caches_hear_of_both() {
-    let asset = gate::Response::asset("text/css", "body{}".into(), Some(Bytes::from_static(b"\x1f\x8b")));
+    let asset = gate::Response::asset("text/css", "body{}".into(), Some(Bytes::from_static(b"\x1f\x8b")))
+        .header("etag", "\"1\"");
     let (plain, zipped) = (public(&asset, false), public(&asset, true));
     assert_eq!((length(&plain), header(&plain, "content-encoding")), (Some(6), None));
     assert_eq!((length(&zipped), header(&zipped, "content-encoding")), (Some(2), Some("gzip")));
@@ -103,6 +104,7 @@ fn gzip_goes_only_to_who_can_read_it_and_caches_hear_of_both() {
         (header(&plain, "vary"), header(&zipped, "vary")),
         (Some("accept-encoding"), Some("accept-encoding"))
     );
+    assert_eq!((header(&plain, "etag"), header(&zipped, "etag")), (Some("\"1\""), Some("W/\"1\"")));
     assert_eq!(header(&public(&gate::Response::empty(404), true), "vary"), None);
 }
 
