@@ -6,7 +6,10 @@ use hkdf::Hkdf;
 use sha2::Sha256;
 use thiserror::Error;
 
-use super::{Mac, Secret};
+use super::{Mac, Refusal, Secret};
+
+/// The version of every token, in the high nibble of its first byte.
+const VERSION: u8 = 1;
 
 /// What a key is for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -46,6 +49,11 @@ pub struct Key {
 }
 
 impl Key {
+    /// The first byte of every token made with this key: the version and the key's id.
+    pub const fn first_byte(&self) -> u8 {
+        VERSION << 4 | self.id
+    }
+
     fn derive(id: u8, secret: &Secret) -> Self {
         let hkdf = Hkdf::<Sha256>::new(Some(b"tollgate/v1"), secret.expose());
         let sub = |purpose: &str| {
@@ -117,6 +125,14 @@ impl Ring {
     /// The key with this id, unless it is unknown or retired.
     pub fn key(&self, id: u8) -> Option<&Key> {
         self.keys.get(usize::from(id))?.as_deref()
+    }
+
+    /// The key that the first byte of a token names. Refuses with `version` or `key`.
+    pub fn named(&self, first_byte: u8) -> Result<&Key, Refusal> {
+        if first_byte >> 4 != VERSION {
+            return Err(Refusal::Version);
+        }
+        self.key(first_byte & 15).ok_or(Refusal::Key)
     }
 }
 
