@@ -24,8 +24,8 @@ pub struct Limit {
 /// A rate limiter with one cell a client: the generic cell rate algorithm, which needs a single number and no sweeping.
 ///
 /// The number is the theoretical arrival time: when the client would be back at rest had it kept the even pace. A cell at rest
-/// says the same as no cell, so evicting one forgives at most one burst. A cell takes about 300 bytes with a key of 16, so
-/// 10,000 clients fit 3 MiB. When more are counted than fit, the rare ones go: a flood of fresh keys cannot push out a client that keeps coming.
+/// says the same as no cell, so evicting one forgives at most one burst. A cell takes about 400 bytes with a key of 16, so
+/// 10,000 clients fit 4 MB. When more are counted than fit, the rare ones go: a flood of fresh keys cannot push out a client that keeps coming.
 pub struct Limiter<K> {
     cells: Cache<K, Arc<AtomicU64>>,
     /// Microseconds between two calls at the even pace.
@@ -174,6 +174,11 @@ mod tests {
         limiter.cells.run_pending_tasks();
         assert!(limiter.cells.entry_count() <= 100);
         assert_eq!(limiter.take(&u32::MAX, at(0.0)), Err(Duration::from_secs(1)));
+        let newcomer = (0..500).filter(|_| limiter.take(&10_000, at(0.0)).is_ok()).count();
+        assert!(
+            newcomer < 100,
+            "a newcomer who keeps coming is counted too, not {newcomer} times let through"
+        );
     }
 
     #[test]
