@@ -1,6 +1,7 @@
 //! Bounded per-client state: who does how much.
 //! Decides nothing; the gate asks, and says what follows. Time is an argument, and nothing here expires by a clock of its own.
 
+use std::fmt;
 use std::hash::Hash;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -77,6 +78,15 @@ impl<K: Hash + Eq + Copy + Send + Sync + 'static> Limiter<K> {
 
     fn early(&self, arrival: u64, now: u64) -> Duration {
         Duration::from_micros(arrival.saturating_sub(now.saturating_add(self.ahead)))
+    }
+}
+
+impl<K> fmt::Debug for Limiter<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Limiter")
+            .field("pace", &self.pace)
+            .field("ahead", &self.ahead)
+            .finish_non_exhaustive()
     }
 }
 

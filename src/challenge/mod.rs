@@ -6,6 +6,7 @@
 mod check;
 mod issue;
 mod limits;
+pub mod page;
 mod puzzle;
 mod token;
 pub mod way_back;

@@ -7,7 +7,7 @@ use tracing::warn;
 use super::{DEFAULT_POLICY, Decision, DecisionId, Face, Gate, Moment, Shadow, Verdict};
 use crate::clearance::{self, Clearance};
 use crate::clock::Timestamp;
-use crate::crypto::{Refusal, Visitor};
+use crate::crypto::{Kind, Refusal, Visitor};
 use crate::policy::{Observer, Policy, Toll, Trace};
 use crate::request::{Prefix, Request, Scheme, Unfit, cookie_values};
 
@@ -121,16 +121,16 @@ impl Gate {
         &self,
         request: &Request<'_>,
         now: Timestamp,
-        accepts: impl Fn(crate::crypto::Kind) -> bool,
+        accepts: impl Fn(Kind) -> bool,
         level: u8,
     ) -> Result<Clearance, Option<Refusal>> {
         let name = [self.cookie.name(request.scheme == Scheme::Https)];
         let mut prior = None;
         for text in cookie_values(&request.headers, &name) {
             let opened = self.with_visitor(request, |visitor| {
-                clearance::open(&self.ring, &self.settings.lives, visitor, now, text)
+                clearance::open(&self.ring, &self.settings.lives, visitor, now, text, &accepts, level)
             });
-            match opened.and_then(|clearance| clearance.meets(&accepts, level).map(|()| clearance)) {
+            match opened {
                 Ok(clearance) => return Ok(clearance),
                 Err(refusal) => prior = Some(refusal),
             }

@@ -24,7 +24,7 @@ pub use state::State;
 
 use crate::challenge;
 use crate::challenge::page::{PageError, Pages};
-use crate::clearance::Cookie;
+use crate::clearance::{Cookie, NameError};
 use crate::crypto::Ring;
 use crate::policy::Policy;
 use crate::request::{ClientSettings, Headers, Peer};
@@ -34,6 +34,12 @@ pub type Live = Arc<ArcSwap<Gate>>;
 
 /// The name of the policy that judges where no other is named.
 const DEFAULT_POLICY: &str = "default";
+
+/// The longest that a challenge may be answered, in seconds: a person who was called away comes back to a page that renews itself.
+pub const MAX_TTL: u16 = 600;
+
+/// The longest wait that may stand in for work, in seconds.
+const MAX_WAIT: u32 = 60;
 
 /// One immutable state of the gate: policy, keys, pages and settings.
 #[derive(Debug)]
@@ -52,6 +58,9 @@ pub struct Gate {
 /// Why a gate cannot be built.
 #[derive(Debug, Error)]
 pub enum Error {
+    /// The cookie cannot have this name.
+    #[error(transparent)]
+    CookieName(#[from] NameError),
     /// A page or an asset does not load.
     #[error("cannot prepare the pages")]
     Pages(#[from] PageError),
@@ -63,17 +72,17 @@ impl Gate {
         let policy_id = challenge::policy_id(DEFAULT_POLICY);
         let levels = policy.levels();
         let challenge_limits = challenge::Limits {
-            max_ttl: challenge::MAX_TTL,
+            max_ttl: MAX_TTL,
             policies: vec![policy_id],
-            max_k: challenge::MAX_K,
+            max_k: challenge::MAX_PUZZLES,
             sizes: vec![settings.challenge.size],
             min_level: *levels.start(),
             max_level: (*levels.end()).max(settings.challenge.max_level),
             min_wait: u32::try_from(settings.wait.min.as_secs()).unwrap_or(u32::MAX),
-            max_wait: challenge::MAX_WAIT,
+            max_wait: MAX_WAIT,
             max_wait_level: settings.wait.max_level,
         };
-        let cookie = Cookie::new(&settings.cookie);
+        let cookie = Cookie::compile(&settings.cookie)?;
         let pages = Pages::new(&settings.page, &settings.prefix)?;
         Ok(Self { settings, ring, policy, policy_id, challenge_limits, cookie, pages, state })
     }
@@ -96,7 +105,7 @@ impl Gate {
 
     /// The names of our cookie, which the app need not see.
     pub fn cookie_names(&self) -> [&str; 2] {
-        [self.cookie.name(false), self.cookie.name(true)]
+        self.cookie.names()
     }
 
     /// What outlives this gate.

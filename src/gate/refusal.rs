@@ -103,9 +103,7 @@ impl Gate {
         moment: &Moment,
     ) -> Response {
         match (Wants::of(request), decision.verdict) {
-            (Wants::Page, Verdict::Limit) => {
-                self.notice(status, request, Notice::Limit { seconds: decision.retry_after }, moment)
-            }
+            (Wants::Page, Verdict::Limit) => self.notice(status, request, Notice::Limit, moment),
             (Wants::Page, _) => self.notice(status, request, Notice::Deny, moment),
             (wants, verdict) => self.short(status, wants, verdict.as_str(), decision.id),
         }
@@ -224,7 +222,7 @@ impl Gate {
     fn holds_fresh_clearance(&self, request: &Request<'_>, moment: &Moment) -> bool {
         let name = [self.cookie.name(request.scheme == Scheme::Https)];
         cookie_values(&request.headers, &name)
-            .filter_map(|text| clearance::issued(&self.ring, text))
+            .filter_map(|text| clearance::issued(&self.ring, text).ok())
             .any(|issued| moment.now.seconds() < issued + FRESH_SECONDS)
     }
 

@@ -21,14 +21,14 @@ impl Gate {
         let Some((token, path, tag)) = self.signed_link(query, &mut buffer) else {
             return self.refuse_wait(request, Refusal::Forged, moment);
         };
-        if way_back::verify(&self.ring, &token, path, &tag).is_err() {
+        if way_back::verify(&self.ring, token.text().as_bytes(), path, &tag).is_err() {
             return self.refuse_wait(request, Refusal::Forged, moment);
         }
         // The second visit: did the cookie come back?
         if parameter(query, b"p") == Some(b"1") {
             return match self.clearance(request, moment.now, |_| true, 0) {
                 Ok(_) => self.redirect(&String::from_utf8_lossy(path)),
-                Err(_) => self.notice(403, request, Notice::CookiesBlocked, moment),
+                Err(_) => self.notice(403, request, Notice::CookiesBlocked { url: None }, moment),
             };
         }
         match self
