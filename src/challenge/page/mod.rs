@@ -1,0 +1,163 @@
+//! What a visitor sees: the challenge page, the notices, and the files that they load.
+//!
+//! Everything is built once: templates compiled, assets squeezed, hashed and gzipped. Per request a page is filled in and escaped.
+//! It issues nothing and judges nothing; tokens, links and reasons are handed in by the gate, which also owns status and headers.
+
+mod asset;
+mod language;
+mod squeeze;
+#[cfg(test)]
+mod tests;
+mod view;
+
+use std::fmt;
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::Serde;
+use minijinja::{AutoEscape, Environment, Output, State, Value, escape_formatter};
+use thiserror::Error;
+
+pub use asset::Asset;
+use language::Language;
+pub use view::{ChallengeView, Notice, NoticeView, WaitLink, Work};
+
+/// What an operator may say on the pages.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// The site's name; the host of the request when missing.
+    pub name: Option<String>,
+    /// Whom a stuck visitor may ask: a mail address or an `https://` address becomes a link, anything else stands as text.
+    pub contact: Option<String>,
+}
+
+/// The pages and their assets. Built once, shared by all requests.
+pub struct Pages {
+    templates: Environment<'static>,
+    languages: Vec<Language>,
+    solver: Asset,
+    solver_name: String,
+    prefix: String,
+    settings: Settings,
+}
+
+impl Pages {
+    /// Compiles the templates and prepares the assets. `prefix` is the public prefix, such as `/.tollgate/`: a path that begins and
+    /// ends with `/`.
+    pub fn new(settings: &Settings, prefix: &str) -> Result<Self, PageError> {
+        let plain = |b: u8| b.is_ascii_alphanumeric() || b"/-._~".contains(&b);
+        if prefix.len() < 3
+            || !prefix.starts_with('/')
+            || prefix.starts_with("//")
+            || !prefix.ends_with('/')
+            || !prefix.bytes().all(plain)
+        {
+            return Err(PageError::Prefix(prefix.to_owned()));
+        }
+        let mut templates = Environment::new();
+        templates.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
+        templates.set_formatter(escape);
+        templates.add_global("style", Value::from_safe_string(squeeze::css(STYLE)));
+        templates.add_global("script", Value::from_safe_string(squeeze::js(SCRIPT)));
+        templates.add_template(PAGE, TEMPLATE)?;
+        let solver = Asset::solver();
+        Ok(Self {
+            templates,
+            languages: language::load()?,
+            solver_name: format!("{}.js", solver.etag.trim_matches('"')),
+            solver,
+            prefix: prefix.to_owned(),
+            settings: settings.clone(),
+        })
+    }
+
+    /// The page that lets a browser pay, or wait where scripts are off.
+    pub fn challenge(&self, view: &ChallengeView<'_>) -> String {
+        self.render(&view::challenge(self, view))
+    }
+
+    /// A page that says what happened and what to do about it.
+    pub fn notice(&self, view: &NoticeView<'_>) -> String {
+        self.render(&view::notice(self, view))
+    }
+
+    /// The file `static/<name>`, if the pages of this build load one of that name.
+    pub fn asset(&self, name: &str) -> Option<&Asset> {
+        (name == self.solver_name).then_some(&self.solver)
+    }
+
+    fn language(&self, accept_language: &[u8]) -> &Language {
+        language::choose(&self.languages, accept_language)
+    }
+
+    fn render(&self, sheet: &view::Sheet<'_>) -> String {
+        self.templates
+            .get_template(PAGE)
+            .and_then(|page| page.render(Value::from(Serde(sheet))))
+            .expect("the template was compiled at start, and no value of a sheet can make it fail")
+    }
+}
+
+impl fmt::Debug for Pages {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pages")
+            .field("prefix", &self.prefix)
+            .field("settings", &self.settings)
+            .field("solver", &self.solver_name)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The content security policy of every page of ours. `nonce` is new for each response.
+pub fn security_policy(nonce: &str) -> String {
+    // `form-action 'none'` would make Chromium block the form that is sent again on reload.
+    format!(
+        "default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; worker-src 'self'; connect-src 'self'; \
+         img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'self'"
+    )
+}
+
+/// Why the pages could not be built.
+#[derive(Debug, Error)]
+pub enum PageError {
+    /// A language file cannot be read.
+    #[error("cannot read the texts of language `{tag}`")]
+    Language {
+        /// The language's tag.
+        tag: &'static str,
+        /// What is wrong with it.
+        source: serde_json::Error,
+    },
+    /// The public prefix is no path that a page can link to.
+    #[error("`{0}` is no public prefix; write a path that begins and ends with `/`, such as /.tollgate/")]
+    Prefix(String),
+    /// The template cannot be compiled.
+    #[error("cannot compile the page's template")]
+    Template(#[from] minijinja::Error),
+}
+
+/// Escapes for HTML as the default formatter does, but leaves `/` alone: it is harmless, and people read addresses in page sources.
+fn escape(out: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -> Result<(), minijinja::Error> {
+    let text = match value.as_str() {
+        Some(text) if !value.is_safe() && matches!(state.auto_escape(), AutoEscape::Html) => text,
+        _ => return escape_formatter(out, state, value),
+    };
+    let mut rest = text;
+    while let Some(at) = rest.find(['&', '<', '>', '"', '\'']) {
+        out.write_str(&rest[..at])?;
+        out.write_str(match rest.as_bytes()[at] {
+            b'&' => "&amp;",
+            b'<' => "&lt;",
+            b'>' => "&gt;",
+            b'"' => "&quot;",
+            _ => "&#39;",
+        })?;
+        rest = &rest[at + 1..];
+    }
+    Ok(out.write_str(rest)?)
+}
+
+/// The name ends in `.html`, which switches escaping on.
+const PAGE: &str = "page.html";
+const TEMPLATE: &str = include_str!("assets/page.html");
+const STYLE: &str = include_str!("assets/page.css");
+const SCRIPT: &str = include_str!("assets/page.js");
