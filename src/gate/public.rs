@@ -162,7 +162,7 @@ impl Gate {
         if !same_origin(request) {
             return Err(refused(Refusal::Origin));
         }
-        let text = answer_text(request, form).ok_or(refused(Refusal::Malformed))?;
+        let text = answer_text(request, form).ok_or((Refusal::Malformed, 0))?;
         let answer = self.check(request, moment, |check| check.answer(&text)).map_err(refused)?;
         let sealed = self.seal(answer.paid()).map_err(refused)?;
         // A visitor who already holds what this answer buys gets it again without a hash.

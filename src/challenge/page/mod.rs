@@ -4,8 +4,6 @@
 //! It issues nothing and judges nothing; tokens, links and reasons are handed in by the gate, which also owns status and headers.
 
 mod asset;
-#[cfg(test)]
-mod dump;
 mod language;
 mod squeeze;
 #[cfg(test)]
