@@ -128,13 +128,28 @@ impl Layer {
         let empty = || Self { origin: Origin::File, values: Dict::new() };
         let text = match fs::read(path).map(String::from_utf8) {
             Ok(Ok(text)) if text.len() <= MAX_FILE => text,
-            Ok(Ok(_)) => return (empty(), File::default(), Some(Problem::file(path, format!("the file is larger than {MAX_FILE} bytes")))),
-            Ok(Err(_)) => return (empty(), File::default(), Some(Problem::file(path, "the file is not UTF-8"))),
-            Err(error) => return (empty(), File::default(), Some(Problem::file(path, format!("cannot read the settings: {error}")))),
+            Ok(Ok(_)) => {
+                return (
+                    empty(),
+                    File::default(),
+                    Some(Problem::file(path, format!("the file is larger than {MAX_FILE} bytes"))),
+                );
+            }
+            Ok(Err(_)) => {
+                return (empty(), File::default(), Some(Problem::file(path, "the file is not UTF-8")));
+            }
+            Err(error) => {
+                return (
+                    empty(),
+                    File::default(),
+                    Some(Problem::file(path, format!("cannot read the settings: {error}"))),
+                );
+            }
         };
         let file = File { path: path.to_owned(), text };
         let parsed = if path.extension().is_some_and(|e| e == "toml") {
-            Toml::from_str::<Dict>(&file.text).map_err(|e| (e.message().to_owned(), e.span().map(|s| s.start)))
+            Toml::from_str::<Dict>(&file.text)
+                .map_err(|e| (e.message().to_owned(), e.span().map(|s| s.start)))
         } else if file.text.lines().all(|l| l.trim().is_empty() || l.trim_start().starts_with('#')) {
             Ok(Dict::new())
         } else {
@@ -180,10 +195,15 @@ fn walk(values: &Dict, group: &str, found: &mut Vec<(String, String)>) {
         let members: Vec<&str> = KEYS.iter().filter_map(|k| k.name.strip_prefix(&below)).collect();
         match value {
             Value::Dict(_, inner) if !members.is_empty() => walk(inner, &name, found),
-            _ if !members.is_empty() => found.push((name, format!("this is a group of settings: {}", members.join(", ")))),
+            _ if !members.is_empty() => {
+                found.push((name, format!("this is a group of settings: {}", members.join(", "))))
+            }
             _ => {
                 let near = nearest(&name, KEYS.iter().map(|k| k.name));
-                let hint = near.map_or_else(|| "`tollgate config` lists them all".to_owned(), |n| format!("did you mean `{n}`?"));
+                let hint = near.map_or_else(
+                    || "`tollgate config` lists them all".to_owned(),
+                    |n| format!("did you mean `{n}`?"),
+                );
                 found.push((name, format!("there is no such setting; {hint}")));
             }
         }
@@ -197,7 +217,10 @@ fn nest(settings: impl Iterator<Item = (String, Value)>) -> Dict {
         let mut parts: Vec<&str> = name.split('.').collect();
         let last = parts.pop().unwrap_or_default();
         let group = parts.into_iter().try_fold(&mut root, |group, part| {
-            match group.entry(part.to_owned()).or_insert_with(|| Value::from(BTreeMap::<String, Value>::new())) {
+            match group
+                .entry(part.to_owned())
+                .or_insert_with(|| Value::from(BTreeMap::<String, Value>::new()))
+            {
                 Value::Dict(_, inner) => Some(inner),
                 _ => None,
             }
@@ -222,6 +245,7 @@ fn prune(values: Dict) -> Dict {
 /// Whether Kubernetes made this name: `PORT`, `SERVICE_HOST`, `SERVICE_PORT_HTTP`, `PORT_9002_TCP_ADDR`
 /// (kubernetes.io/docs/concepts/services-networking/service/#environment-variables).
 fn is_service_link(name: &str) -> bool {
-    let digits = name.strip_prefix("PORT_").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    let digits =
+        name.strip_prefix("PORT_").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
     matches!(name, "PORT" | "SERVICE_HOST" | "SERVICE_PORT") || name.starts_with("SERVICE_PORT_") || digits
 }

@@ -97,7 +97,11 @@ mod tests {
 
     #[test]
     fn a_problem_shows_its_line_and_caret_but_never_a_line_with_a_secret() {
-        let problem = |text: &str, offset| Problem { key: Some("a.b".into()), ..Problem::file(Path::new("t.yaml"), "no such setting") }.at(text, Some(offset)).to_string();
+        let problem = |text: &str, offset| {
+            Problem { key: Some("a.b".into()), ..Problem::file(Path::new("t.yaml"), "no such setting") }
+                .at(text, Some(offset))
+                .to_string()
+        };
         let drawn = "error: a.b: no such setting\n --> t.yaml:2:3\n  |\n2 |   b: 1\n  |   ^";
         assert_eq!(problem("a:\n  b: 1\nc: 2\n", 5), drawn);
         assert_eq!(problem("a:\n  secret: abc\n", 5), "error: a.b: no such setting\n --> t.yaml:2:3");

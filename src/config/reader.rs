@@ -75,14 +75,24 @@ impl Reader {
     }
 
     /// Reads a setting that has a default. A value that is wrong is reported, and `fallback` keeps the reading going.
-    pub(super) fn read<T>(&mut self, key: &'static str, fallback: T, parse: impl FnOnce(&str) -> Result<T, String>) -> T {
+    pub(super) fn read<T>(
+        &mut self,
+        key: &'static str,
+        fallback: T,
+        parse: impl FnOnce(&str) -> Result<T, String>,
+    ) -> T {
         self.optional(key, parse).unwrap_or(fallback)
     }
 
     /// Reads a setting that may be missing.
-    pub(super) fn optional<T>(&mut self, key: &'static str, parse: impl FnOnce(&str) -> Result<T, String>) -> Option<T> {
+    pub(super) fn optional<T>(
+        &mut self,
+        key: &'static str,
+        parse: impl FnOnce(&str) -> Result<T, String>,
+    ) -> Option<T> {
         let value = self.layered.find_value(key).ok()?;
-        let parsed = scalar(&value).ok_or_else(|| format!("this is {}; one value was expected", value_kind(&value)));
+        let parsed =
+            scalar(&value).ok_or_else(|| format!("this is {}; one value was expected", value_kind(&value)));
         match parsed.and_then(|text| parse(text.trim())) {
             Ok(value) => Some(value),
             Err(message) => {
@@ -131,19 +141,26 @@ impl Reader {
     }
 
     fn problem(&mut self, key: &str, origin: Origin, message: String) {
-        let problem = Problem { key: Some(key.to_owned()), origin: self.describe(key, origin), message, place: None };
+        let problem =
+            Problem { key: Some(key.to_owned()), origin: self.describe(key, origin), message, place: None };
         self.problems.push(problem);
     }
 
     fn describe(&self, key: &str, origin: Origin) -> String {
         match (origin, Key::find(key)) {
             (Origin::Default, _) => "default".to_owned(),
-            (Origin::File, _) => self.file.as_ref().map_or_else(String::new, |f| f.path.display().to_string()),
+            (Origin::File, _) => {
+                self.file.as_ref().map_or_else(String::new, |f| f.path.display().to_string())
+            }
             (Origin::Environment, Some(key)) => key.variable(),
             (Origin::Environment, None) => {
-                format!("{}{}", super::keys::PREFIX, key.replace('.', "__").to_ascii_uppercase()).escape_debug().to_string()
+                format!("{}{}", super::keys::PREFIX, key.replace('.', "__").to_ascii_uppercase())
+                    .escape_debug()
+                    .to_string()
             }
-            (Origin::Flag, key) => key.and_then(|k| k.flag).map_or_else(String::new, |f| format!("--{}", f.name)),
+            (Origin::Flag, key) => {
+                key.and_then(|k| k.flag).map_or_else(String::new, |f| format!("--{}", f.name))
+            }
         }
     }
 
@@ -168,10 +185,12 @@ impl Reader {
 
 /// The settings file that stands in the folder, if one does.
 fn found(folder: &Path, problems: &mut Vec<Problem>) -> Option<PathBuf> {
-    let mut there = ["tollgate.yaml", "tollgate.toml"].map(|name| folder.join(name)).into_iter().filter(|p| p.exists());
+    let mut there =
+        ["tollgate.yaml", "tollgate.toml"].map(|name| folder.join(name)).into_iter().filter(|p| p.exists());
     let first = there.next()?;
     if let Some(second) = there.next() {
-        let message = format!("`{}` stands beside it; only one can hold, choose with --config", second.display());
+        let message =
+            format!("`{}` stands beside it; only one can hold, choose with --config", second.display());
         problems.push(Problem::file(&first, message));
     }
     Some(first)
@@ -182,7 +201,8 @@ fn scalar(value: &Value) -> Option<String> {
         Value::Bool(_, value) => Some(value.to_string()),
         Value::Char(_, value) => Some(value.to_string()),
         Value::Num(_, number) => {
-            let whole = number.to_u128().map(|n| n.to_string()).or_else(|| number.to_i128().map(|n| n.to_string()));
+            let whole =
+                number.to_u128().map(|n| n.to_string()).or_else(|| number.to_i128().map(|n| n.to_string()));
             whole.or_else(|| number.to_f64().map(|n| n.to_string()))
         }
         Value::String(_, text) => Some(text.clone()),

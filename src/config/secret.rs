@@ -85,7 +85,9 @@ pub(super) fn read_token(path: &Path) -> Result<Zeroizing<Vec<u8>>, String> {
     let text = read_private(path)?;
     let token = text.trim();
     if token.len() < MIN_TOKEN || !token.bytes().all(|b| b.is_ascii_graphic()) {
-        return Err(format!("a token is one line of {MIN_TOKEN} or more letters, digits and signs, without blanks; `tollgate keygen` prints one"));
+        return Err(format!(
+            "a token is one line of {MIN_TOKEN} or more letters, digits and signs, without blanks; `tollgate keygen` prints one"
+        ));
     }
     Ok(Zeroizing::new(token.as_bytes().to_vec()))
 }
@@ -101,7 +103,10 @@ fn read_private(path: &Path) -> Result<Zeroizing<String>, String> {
     }
     if readable_by_others(&meta) {
         let mode = meta.permissions().mode() & 0o777;
-        return Err(format!("others can read {} (mode {mode:04o}); make it private with `chmod 600`", path.display()));
+        return Err(format!(
+            "others can read {} (mode {mode:04o}); make it private with `chmod 600`",
+            path.display()
+        ));
     }
     fs::read_to_string(path).map(Zeroizing::new).map_err(|error| match error.kind() {
         std::io::ErrorKind::InvalidData => format!("{} is not UTF-8", path.display()),

@@ -50,8 +50,14 @@ impl Reloader {
     }
 
     /// Waits for the end and reloads meanwhile: on SIGHUP, and when the admin API asks.
-    pub(super) async fn until(&mut self, end: impl Future<Output = ()>, live: &Live, asked: &mut mpsc::Receiver<Reload>) -> Result<(), Error> {
-        let mut hangup = signal(SignalKind::hangup()).map_err(|source| Error::System { what: "SIGHUP", source })?;
+    pub(super) async fn until(
+        &mut self,
+        end: impl Future<Output = ()>,
+        live: &Live,
+        asked: &mut mpsc::Receiver<Reload>,
+    ) -> Result<(), Error> {
+        let mut hangup =
+            signal(SignalKind::hangup()).map_err(|source| Error::System { what: "SIGHUP", source })?;
         let mut end = pin!(end);
         loop {
             let answer = tokio::select! {
@@ -78,7 +84,9 @@ impl Reloader {
         };
         match &result {
             Ok(()) => tracing::info!("reloaded"),
-            Err(error) => tracing::error!(%error, "cannot reload; the settings and the policy from before hold"),
+            Err(error) => {
+                tracing::error!(%error, "cannot reload; the settings and the policy from before hold")
+            }
         }
         result
     }
@@ -98,7 +106,10 @@ impl Reloader {
 
 fn ephemeral() -> Result<Ring, Error> {
     let mut bytes = [0; 32];
-    crate::crypto::fill(&mut bytes).map_err(|error| Error::System { what: "randomness", source: std::io::Error::other(error) })?;
-    tracing::warn!("no key is configured: this process makes one up, and a restart asks every visitor again; `tollgate keygen --file FILE` makes one to keep");
+    crate::crypto::fill(&mut bytes)
+        .map_err(|error| Error::System { what: "randomness", source: std::io::Error::other(error) })?;
+    tracing::warn!(
+        "no key is configured: this process makes one up, and a restart asks every visitor again; `tollgate keygen --file FILE` makes one to keep"
+    );
     Ok(Ring::single(Secret::new(bytes)))
 }
