@@ -2,6 +2,7 @@
 
 use super::block::{Expression, expression};
 use super::challenge::{self, Use};
+use super::entry::name_of;
 use super::fields::{Fields, Text, text};
 use crate::policy::document::Node;
 use crate::policy::load::Defaults;
@@ -40,12 +41,11 @@ pub(in crate::policy) fn read(
 }
 
 fn one(node: &Node, defaults: &Defaults, report: &mut Report) -> Option<Threshold> {
-    report.rule = None;
+    report.rule = name_of(node).map(|name| format!("threshold/{name}"));
     let before = report.len();
     let keys = ["name", "expression", "action", "challenge"];
     let fields = Fields::read(node, "", &keys, &["shadow"], Text::Loose, report)?;
     let name = fields.text("name", report).filter(|n| !n.is_empty());
-    report.rule = Some(format!("threshold/{}", name.as_deref().unwrap_or("?")));
     if name.is_none() && !report.has_error_since(before) {
         report.error(fields.place, "a threshold needs a `name`").at_key("name");
     }
