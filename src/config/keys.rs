@@ -127,6 +127,11 @@ pub const KEYS: &[Key] = &[
     key("challenge.level", Some("14"), "the work asked where a rule names none: 2 to this power attempts"),
     key("challenge.min_level", Some("12"), "the lowest level that an imported rule may ask"),
     key("challenge.max_level", Some("18"), "the highest level that is ever asked"),
+    key(
+        "challenge.size",
+        Some("12"),
+        "log2 of the bytes hashed an attempt, 10 to 14; 10 spares a server whose processor lacks SHA instructions",
+    ),
     key("challenge.ttl", Some("300s"), "how long a visitor has to answer"),
     key(
         "challenge.bind_prefix",

@@ -139,7 +139,7 @@ struct Load<'a> {
 impl Load<'_> {
     fn main(&mut self, source: &Source) -> Option<Rules> {
         let (file, folder) = self.open_main(source)?;
-        let node = self.main_document(&file)?;
+        let (node, ignored) = self.main_document(&file)?;
         let keys = [
             "bots",
             "thresholds",
@@ -155,6 +155,10 @@ impl Load<'_> {
         ];
         self.report.strict = self.version(&node)?;
         let strict = self.report.strict;
+        if let Some(place) = ignored {
+            let message = "only the first document of a policy counts; this one is ignored";
+            self.report.lint("L1", &place, message);
+        }
         let own: &[&str] =
             if strict { &["version", "shadow", "sites", "default"] } else { &["shadow", "sites"] };
         let fields = Fields::read(&node, "", &keys, own, Text::Loose, &mut self.report)?;
@@ -204,33 +208,25 @@ impl Load<'_> {
         }
     }
 
-    /// The first document that holds anything; later ones are ignored, and that is said.
-    fn main_document(&mut self, file: &Arc<File>) -> Option<Node> {
-        let mut main = None;
-        for range in file.documents() {
-            if let Some(node) = &main {
-                let node: &Node = node;
-                if !file.is_blank(range.clone()) {
-                    let message = "only the first document of a policy counts; this one is ignored";
-                    self.report.strict = self.version(node)?;
-                    self.report.lint("L1", &file.place(range), message);
-                    break;
-                }
-                continue;
-            }
+    /// The first document that holds anything, and the place of a later one, which is ignored.
+    fn main_document(&mut self, file: &Arc<File>) -> Option<(Node, Option<Place>)> {
+        let mut ranges = file.documents().into_iter();
+        while let Some(range) = ranges.next() {
             match document::parse_document(file, range) {
-                Ok(node) => main = node,
+                Ok(None) => {}
+                Ok(Some(node)) => {
+                    let ignored = ranges.find(|r| !file.is_blank(r.clone())).map(|r| file.place(r));
+                    return Some((node, ignored));
+                }
                 Err(problem) => {
                     self.report.add(*problem);
                     return None;
                 }
             }
         }
-        if main.is_none() {
-            let help = "a policy needs at least `bots` with one entry";
-            self.report.error(&file.start(), "the policy is empty").advise(help);
-        }
-        main
+        let help = "a policy needs at least `bots` with one entry";
+        self.report.error(&file.start(), "the policy is empty").advise(help);
+        None
     }
 
     /// Whether the file is in Tollgate's own language.

@@ -6,7 +6,16 @@ use crate::request::{Headers, Parts};
 
 fn decision(verdict: Verdict) -> Decision<'static> {
     let id = DecisionId::new([0xab; 16]);
-    Decision { verdict, rule: "bot/evil", weight: -7, id, shadow: None, prior: None }
+    Decision {
+        verdict,
+        rule: "bot/evil",
+        weight: -7,
+        id,
+        shadow: None,
+        toll: None,
+        prior: None,
+        retry_after: 0,
+    }
 }
 
 fn untouched() -> Passing {

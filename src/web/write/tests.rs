@@ -7,7 +7,16 @@ const REFUSED: [Verdict; 3] = [Verdict::Challenge, Verdict::Deny, Verdict::Limit
 
 fn decision(verdict: Verdict) -> Decision<'static> {
     let id = DecisionId::new([0xab; 16]);
-    Decision { verdict, rule: "bot/evil", weight: -7, id, shadow: None, prior: None }
+    Decision {
+        verdict,
+        rule: "bot/evil",
+        weight: -7,
+        id,
+        shadow: None,
+        toll: None,
+        prior: None,
+        retry_after: 0,
+    }
 }
 
 fn header<'r>(response: &'r Response, name: &str) -> Option<&'r str> {
