@@ -7,7 +7,7 @@ use std::time::Duration;
 use tracing_subscriber::EnvFilter;
 
 use super::listen::{Address, Listen};
-use super::reader::Reader;
+use super::reader::{Reader, path_text};
 use super::secret::{read_ring, read_token};
 use super::value;
 use crate::admin::Token;
@@ -108,9 +108,7 @@ fn read_listen(reader: &mut Reader) -> Listen {
 }
 
 fn read_policy(reader: &mut Reader, embedded: Option<(&'static str, &'static str)>) -> policy::Source {
-    let named = reader.optional("policy", |text| {
-        if text.is_empty() { Err("a file was expected".to_owned()) } else { Ok(text.to_owned()) }
-    });
+    let named = reader.optional("policy", path_text);
     match (named, embedded) {
         (Some(text), _) => match policy::Source::parse(&text) {
             policy::Source::File(path) => policy::Source::File(reader.folder("policy").join(path)),
@@ -207,10 +205,10 @@ fn read_trust(reader: &mut Reader) -> gate::Trust {
     let secret = reader
         .path("trust.secret_file")
         .and_then(|path| note(reader, "trust.secret_file", read_token(&path)));
-    gate::Trust { peers, secret: secret.map(|token| token.to_vec().into()) }
+    gate::Trust { peers, secret }
 }
 
-fn read_networks(reader: &mut Reader, key: &'static str) -> Option<Networks> {
+fn read_networks(reader: &mut Reader, key: &str) -> Option<Networks> {
     let items = reader.list(key);
     if items.is_empty() {
         return None;
@@ -262,7 +260,7 @@ fn read_challenge(reader: &mut Reader) -> gate::Challenge {
         level: Some(reader.read("challenge.level", 14, level())).filter(|_| reader.is_set("challenge.level")),
         min_level: reader.read("challenge.min_level", fallback.min_level, level()),
         max_level: reader.read("challenge.max_level", fallback.max_level, level()),
-        size: reader.read("challenge.size", fallback.size, value::number(10, 14)),
+        size: fallback.size,
         ttl: reader.read(
             "challenge.ttl",
             fallback.ttl,
@@ -281,7 +279,7 @@ fn read_challenge(reader: &mut Reader) -> gate::Challenge {
     challenge
 }
 
-fn read_limit(reader: &mut Reader, key: &'static str, fallback: Limit) -> Limit {
+fn read_limit(reader: &mut Reader, key: &str, fallback: Limit) -> Limit {
     reader.read(key, fallback, value::limit)
 }
 

@@ -28,6 +28,7 @@ use compile::Compiled;
 pub use load::{Defaults, Loaded, Loader, Source};
 pub use observe::{Observer, Step, Trace};
 pub use problem::{LoadError, Problem, Severity};
+pub(crate) use read::nearest;
 pub use toll::Toll;
 
 use crate::request::Request;

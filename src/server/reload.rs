@@ -82,6 +82,7 @@ impl Reloader {
             Ok(Err(problems)) => Err(problems.to_string()),
             Err(error) => Err(format!("loading ended early: {error}")),
         };
+        self.state.metrics.reload(if result.is_ok() { "ok" } else { "failed" });
         match &result {
             Ok(()) => tracing::info!("reloaded"),
             Err(error) => {

@@ -54,16 +54,15 @@ pub(super) fn runtime() -> Result<Runtime, Error> {
         .map_err(|source| Error::System { what: "a runtime", source })
 }
 
-/// The service that Envoy and Kubernetes ask the health of, besides the empty name for the whole.
+/// The service whose health a proxy may ask for by name; the empty name is the whole listener.
 const AUTHORIZATION: &str = "envoy.service.auth.v3.Authorization";
 
 async fn work(doors: Doors, live: Live, clock: Clock, stop: CancellationToken) -> io::Result<()> {
     let tasks = TaskTracker::new();
-    let (health, probes) = tonic_health::server::health_reporter();
-    health.set_service_status("", ServingStatus::Serving).await;
-    health.set_service_status(AUTHORIZATION, ServingStatus::Serving).await;
+    let (reporter, health) = tonic_health::server::health_reporter();
+    reporter.set_service_status(AUTHORIZATION, ServingStatus::Serving).await;
     let grpc = Routes::new(envoy::service(live.clone(), clock.clone()))
-        .add_service(probes)
+        .add_service(health)
         .prepare()
         .into_axum_router();
     let http = web::router(live, clock);
@@ -73,8 +72,9 @@ async fn work(doors: Doors, live: Live, clock: Clock, stop: CancellationToken) -
         .filter_map(|(door, speaks, router)| Some(serve(door?, speaks, router, stop.clone(), tasks.clone())));
     let handles: Vec<_> = loops.map(|accepting| tasks.spawn(accepting)).collect();
     stop.cancelled().await;
-    health.set_service_status("", ServingStatus::NotServing).await;
-    health.set_service_status(AUTHORIZATION, ServingStatus::NotServing).await;
+    for service in ["", AUTHORIZATION] {
+        reporter.set_service_status(service, ServingStatus::NotServing).await;
+    }
     tasks.close();
     if tokio::time::timeout(DRAIN, tasks.wait()).await.is_err() {
         tracing::warn!(connections = tasks.len(), "some connections did not end in time and are cut");

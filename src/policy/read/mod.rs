@@ -11,6 +11,6 @@ mod threshold;
 pub(super) use entry::never_there;
 pub(super) use entry::{Entry, read as entry};
 pub(super) use fields::{Fields, Text};
-pub(super) use nearest::nearest;
+pub(crate) use nearest::nearest;
 pub(super) use setting::{status, unused};
 pub(super) use threshold::{read as thresholds, said as fallback};
