@@ -19,7 +19,7 @@ bots:
   - {name: denied, action: DENY, paths: [/deny, /deny/**]}
   - {name: work, action: CHALLENGE, paths: [/pay, /pay/**], challenge: {level: 4}}
   - {name: dear, action: CHALLENGE, paths: [/dear], challenge: {level: 6}}
-  - {name: wait, action: CHALLENGE, paths: [/wait], challenge: {algorithm: metarefresh, difficulty: 2}}
+  - {name: wait, action: CHALLENGE, paths: [/wait], challenge: {algorithm: metarefresh, difficulty: 16}}
   - {name: script, action: CHALLENGE, paths: [/script], challenge: {level: 4, wait: off}}
   - {name: shadowed, action: DENY, paths: [/shadow], shadow: true}
 ";
@@ -238,29 +238,29 @@ fn the_wait_lane_lets_through_after_its_time_and_only_to_where_it_was_signed_for
     let early = refusal(&gate, &asking("GET", &url, BROWSER), &at(1, 2));
     assert_eq!((early.status(), header(&early, "set-cookie")), (403, None));
 
-    let through = refusal(&gate, &asking("GET", &url, BROWSER), &at(2, 2));
+    let through = refusal(&gate, &asking("GET", &url, BROWSER), &at(16, 2));
     assert_eq!(through.status(), 303);
     let again = header(&through, "location").unwrap().to_owned();
     assert_eq!(again, format!("{url}&p=1"));
     let bought = header(&through, "set-cookie").unwrap().split(';').next().unwrap().to_owned();
 
-    let back = refusal(&gate, &asking("GET", &again, &with(&[("cookie", &bought)])), &at(3, 2));
+    let back = refusal(&gate, &asking("GET", &again, &with(&[("cookie", &bought)])), &at(17, 2));
     assert_eq!((back.status(), header(&back, "location")), (303, Some("/wait")));
-    assert_eq!(decide(&gate, "/wait", &[("cookie", &bought)], &at(4, 2)).verdict, Verdict::Allow);
+    assert_eq!(decide(&gate, "/wait", &[("cookie", &bought)], &at(18, 2)).verdict, Verdict::Allow);
     assert_eq!(
-        decide(&gate, "/pay", &[("cookie", &bought)], &at(4, 2)).verdict,
+        decide(&gate, "/pay", &[("cookie", &bought)], &at(18, 2)).verdict,
         Verdict::Allow,
         "the lane is on for this level"
     );
-    assert_eq!(decide(&gate, "/script", &[("cookie", &bought)], &at(4, 2)).prior, Some(Refusal::Kind));
+    assert_eq!(decide(&gate, "/script", &[("cookie", &bought)], &at(18, 2)).prior, Some(Refusal::Kind));
 
-    let blocked = refusal(&gate, &asking("GET", &again, BROWSER), &at(3, 2));
+    let blocked = refusal(&gate, &asking("GET", &again, BROWSER), &at(17, 2));
     assert_eq!((blocked.status(), header(&blocked, "location")), (403, None));
 
     let elsewhere = url.replace(&crate::crypto::encode(b"/wait"), &crate::crypto::encode(b"/else"));
     let twice = format!("{url}&r={}", crate::crypto::encode(b"/else"));
     for forged in [elsewhere.as_str(), &twice, "/.tollgate/wait", "/.tollgate/wait?t=x&r=y&s=z"] {
-        let response = refusal(&gate, &asking("GET", forged, BROWSER), &at(2, 2));
+        let response = refusal(&gate, &asking("GET", forged, BROWSER), &at(16, 2));
         assert_eq!(
             (response.status(), header(&response, "location"), header(&response, "set-cookie")),
             (403, None, None),
