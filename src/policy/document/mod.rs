@@ -1,10 +1,12 @@
 //! A YAML (or JSON) text as a tree in which every key and value knows where it stands.
 //! Knows nothing of policies: the settings file is read with it too.
 
+mod nearest;
 mod parse;
 mod scalar;
 mod source;
 
+pub(crate) use nearest::nearest;
 #[allow(unused_imports, reason = "the settings file is read with it")]
 pub(crate) use parse::parse;
 pub(crate) use parse::parse_document;
