@@ -1,10 +1,12 @@
 //! A YAML (or JSON) text as a tree in which every key and value knows where it stands.
 //! Knows nothing of policies: the settings file is read with it too.
 
+mod nearest;
 mod parse;
 mod scalar;
 mod source;
 
+pub(crate) use nearest::nearest;
 pub(crate) use parse::parse;
 pub(crate) use parse::parse_document;
 pub(crate) use scalar::{Resolved, Scalar};

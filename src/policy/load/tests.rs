@@ -419,3 +419,41 @@ fn ten_thousand_rules_load() {
     }
     assert_eq!(load(&text).unwrap_or_else(|e| panic!("{e}")).policy.rules(), 10_000);
 }
+
+/// A policy that touches every kind of key, to be damaged.
+const EVERYTHING: &str = r#"version: tollgate/v1
+default: ALLOW
+bots:
+- {name: a, action: WEIGH, user_agent_regex: '(?i)\bb[o0]t{1,2}', weight: {adjust: -3}}
+- &b
+  name: b
+  action: CHALLENGE
+  path_regex: >-
+    ^/x
+  headers_regex: {X-é: .*}
+  remote_addresses: [10.0.0.0/8, "2001:db8::/32"]
+  challenge: {algorithm: metarefresh, difficulty: 0x4}
+- {<<: *b, name: c, methods: GET, hosts: '*.a', paths: ['/b*', /c/**], shadow: on}
+- import: (data)/common/*.yaml
+thresholds:
+- {name: t, expression: {all: [weight > 1, weight < 5]}, action: DENY}
+status_codes: {CHALLENGE: 401}
+"#;
+
+proptest::proptest! {
+    #[test]
+    fn no_damage_to_a_policy_panics(
+        cuts in proptest::collection::vec((0usize..900, 0usize..12, r#"[ \n:{}\[\]'"&*<(#0-]{0,3}"#), 1..4),
+    ) {
+        let mut text: Vec<char> = EVERYTHING.chars().collect();
+        for (at, len, put) in cuts {
+            let at = at % (text.len() + 1);
+            let end = (at + len).min(text.len());
+            text.splice(at..end, put.chars());
+        }
+        let text: String = text.into_iter().collect();
+        if let Err(error) = load(&text) {
+            let _ = error.to_string();
+        }
+    }
+}

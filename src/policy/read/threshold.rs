@@ -4,7 +4,7 @@ use super::block::{Expression, expression};
 use super::challenge::{self, Use};
 use super::entry::name_of;
 use super::fields::{Fields, Text, text};
-use crate::policy::document::Node;
+use crate::policy::document::{Node, nearest};
 use crate::policy::load::Defaults;
 use crate::policy::report::Report;
 use crate::policy::rule::{Asks, Fallback, Threshold};
@@ -127,7 +127,7 @@ pub(super) fn unknown_action(said: Option<&str>, fields: &Fields<'_>, report: &m
     let names = ["ALLOW", "CHALLENGE", "DENY", "WEIGH", "DEBUG_BENCHMARK"];
     match (said, fields.get("action")) {
         (Some(said), Some(node)) => {
-            let near = super::nearest::nearest(said, names);
+            let near = nearest(said, names);
             let help = near.map_or_else(
                 || format!("there are {}", names.join(", ")),
                 |n| format!("did you mean `{n}`?"),
