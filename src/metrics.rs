@@ -1,1 +1,150 @@
-//! Counters and their names. No label value is ever chosen by a visitor.
+//! Counters and their names, for Prometheus. No label value is ever chosen by a visitor.
+//! Counts only; what is worth counting is decided where it happens.
+
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::Registry;
+
+type Labels<const N: usize> = [(&'static str, &'static str); N];
+
+/// Every counter of the process.
+#[derive(Debug)]
+pub struct Metrics {
+    registry: Registry,
+    decisions: Family<Labels<2>, Counter>,
+    answers: Family<Labels<2>, Counter>,
+    challenges: Family<Labels<1>, Counter>,
+    clearances_refused: Family<Labels<1>, Counter>,
+    undecided: Family<Labels<1>, Counter>,
+    shadowed: Family<Labels<1>, Counter>,
+    reloads: Family<Labels<1>, Counter>,
+    /// Questions of the forward face about the public prefix: the proxy lacks its route.
+    pub prefix_without_route: Counter,
+    /// Questions that named a policy which is not loaded, and were judged by the default one.
+    pub unknown_policy: Counter,
+    /// Requests that ended in a panic, and were answered as undecided.
+    pub panics: Counter,
+    /// Connections that are open now, over all listeners.
+    pub connections: Gauge,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Metrics {
+    /// Registers every counter.
+    pub fn new() -> Self {
+        let mut registry = Registry::with_prefix("tollgate");
+        registry.register(
+            "build",
+            "The running version",
+            Info::new([("version", env!("CARGO_PKG_VERSION"))]),
+        );
+        macro_rules! register {
+            ($metric:expr, $name:literal, $help:literal) => {{
+                let metric = $metric;
+                registry.register($name, $help, metric.clone());
+                metric
+            }};
+        }
+        let decisions = register!(Family::default(), "decisions", "Verdicts by face");
+        let answers = register!(
+            Family::default(),
+            "answers",
+            "Answers to challenges by kind, accepted or by reason code"
+        );
+        let challenges = register!(Family::default(), "challenges", "Challenges issued by kind");
+        let clearances_refused = register!(
+            Family::default(),
+            "clearances_refused",
+            "Clearances that did not count, by reason code"
+        );
+        let undecided = register!(
+            Family::default(),
+            "undecided",
+            "Requests that could not be decided, by what was missing"
+        );
+        let shadowed =
+            register!(Family::default(), "shadowed", "Verdicts that shadow mode did not carry out");
+        let reloads =
+            register!(Family::default(), "reloads", "Reloads by outcome; a failed one keeps the old state");
+        let prefix_without_route = register!(
+            Counter::default(),
+            "prefix_without_route",
+            "Public-prefix requests on the forward face: the proxy lacks a route"
+        );
+        let unknown_policy = register!(
+            Counter::default(),
+            "unknown_policy",
+            "Questions that named a policy which is not loaded"
+        );
+        let panics = register!(
+            Counter::default(),
+            "panics",
+            "Requests that ended in a panic and were answered as undecided"
+        );
+        let connections = register!(Gauge::default(), "connections", "Open connections");
+        Self {
+            registry,
+            decisions,
+            answers,
+            challenges,
+            clearances_refused,
+            undecided,
+            shadowed,
+            reloads,
+            prefix_without_route,
+            unknown_policy,
+            panics,
+            connections,
+        }
+    }
+
+    /// The counter of a verdict on a face: bound once, incremented without a lookup.
+    pub fn decisions(&self, face: &'static str, verdict: &'static str) -> Counter {
+        self.decisions.get_or_create_owned(&[("face", face), ("verdict", verdict)])
+    }
+
+    /// Counts an answer, `accepted` or refused with a reason code.
+    pub fn answer(&self, kind: &'static str, outcome: &'static str) {
+        self.answers.get_or_create(&[("kind", kind), ("outcome", outcome)]).inc();
+    }
+
+    /// Counts a challenge that was issued.
+    pub fn challenge(&self, kind: &'static str) {
+        self.challenges.get_or_create(&[("kind", kind)]).inc();
+    }
+
+    /// Counts a clearance that did not count.
+    pub fn clearance_refused(&self, reason: &'static str) {
+        self.clearances_refused.get_or_create(&[("reason", reason)]).inc();
+    }
+
+    /// Counts a request that could not be decided.
+    pub fn undecided(&self, missing: &'static str) {
+        self.undecided.get_or_create(&[("missing", missing)]).inc();
+    }
+
+    /// Counts a verdict that shadow mode did not carry out.
+    pub fn shadowed(&self, verdict: &'static str) {
+        self.shadowed.get_or_create(&[("verdict", verdict)]).inc();
+    }
+
+    /// Counts a reload, `ok` or `failed`.
+    pub fn reload(&self, outcome: &'static str) {
+        self.reloads.get_or_create(&[("outcome", outcome)]).inc();
+    }
+
+    /// Everything in the OpenMetrics text format.
+    pub fn encode(&self) -> String {
+        let mut text = String::new();
+        encode(&mut text, &self.registry).expect("writing to a string cannot fail");
+        text
+    }
+}

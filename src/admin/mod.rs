@@ -1,1 +1,98 @@
-//! Stub.
+//! The operator's listener: metrics, health, and the admin API.
+//! Never reachable on the listeners that proxies and visitors use.
+
+mod service;
+mod token;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use axum::Router;
+use axum::extract::{Request, State as Shared};
+use axum::http::{StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use tokio::sync::{mpsc, oneshot};
+
+pub use token::Token;
+
+use crate::clock::Clock;
+use crate::gate::{Live, State};
+
+/// The admin API's own messages, as `proto/` says them.
+pub mod proto {
+    #![allow(missing_docs, reason = "generated; proto/tollgate/admin/v1/admin.proto has the words")]
+    #![allow(clippy::all, unused_qualifications, unreachable_pub, reason = "generated")]
+    tonic::include_proto!("tollgate.admin.v1");
+}
+
+/// A wish for a reload, and where the outcome goes.
+pub type Reload = oneshot::Sender<Result<(), String>>;
+
+/// What the admin listener shows.
+#[derive(Clone, Debug)]
+pub struct Admin {
+    /// The gate.
+    pub live: Live,
+    /// Its counters.
+    pub state: Arc<State>,
+    /// The present, for explanations.
+    pub clock: Clock,
+    /// What a caller must present; `None` lets everyone in who can connect.
+    pub token: Option<Token>,
+    /// Whether requests are being answered.
+    pub ready: Arc<AtomicBool>,
+    /// Where wishes for a reload go.
+    pub reload: mpsc::Sender<Reload>,
+}
+
+impl Admin {
+    /// The routes.
+    pub fn router(self) -> Router {
+        let api = tonic::service::Routes::new(proto::admin_server::AdminServer::new(service::Service(
+            self.clone(),
+        )));
+        let guarded = Router::new()
+            .route("/metrics", get(metrics))
+            .with_state(self.clone())
+            .merge(api.into_axum_router().reset_fallback())
+            .layer(middleware::from_fn_with_state(self.token.clone(), guard));
+        Router::new()
+            .route("/healthz", get(|| async { "alive\n" }))
+            .route("/readyz", get(ready))
+            .with_state(self)
+            .merge(guarded)
+    }
+}
+
+/// What Prometheus expects of the text below (openmetrics.io).
+const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+async fn metrics(Shared(admin): Shared<Admin>) -> Response {
+    ([(header::CONTENT_TYPE, OPEN_METRICS)], admin.state.metrics.encode()).into_response()
+}
+
+async fn ready(Shared(admin): Shared<Admin>) -> Response {
+    if admin.ready.load(Ordering::Acquire) {
+        "ready\n".into_response()
+    } else {
+        (StatusCode::SERVICE_UNAVAILABLE, "not ready\n").into_response()
+    }
+}
+
+/// Lets in who presents the token. Where there is none, the listener is a local one, and then only the pages of other sites are
+/// to be kept out: they cannot choose the `Host` that they send, and a foreign one is a name rebound to this machine.
+async fn guard(Shared(token): Shared<Option<Token>>, request: Request, next: Next) -> Response {
+    match &token {
+        Some(token) if !token.admits(request.headers()) => {
+            let realm = [(header::WWW_AUTHENTICATE, "Bearer")];
+            (StatusCode::UNAUTHORIZED, realm, "the admin token is missing or wrong\n").into_response()
+        }
+        None if !token::names_this_machine(&request) => {
+            (StatusCode::FORBIDDEN, "without a token this listener answers to localhost or an address only\n")
+                .into_response()
+        }
+        _ => next.run(request).await,
+    }
+}

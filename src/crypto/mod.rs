@@ -17,6 +17,9 @@ pub use ring::{Entry, Key, Ring, RingError, State};
 pub use secret::{Secret, SecretError};
 pub use text::{decode, encode};
 
+/// How far ahead of ours the clock of a replica may be that issued a token, in seconds.
+pub const SKEW: u64 = 10;
+
 /// What a token proves: byte 1 of every token.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Kind {

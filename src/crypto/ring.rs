@@ -6,7 +6,10 @@ use hkdf::Hkdf;
 use sha2::Sha256;
 use thiserror::Error;
 
-use super::{Mac, Secret};
+use super::{Mac, Refusal, Secret};
+
+/// The version of every token, in the high nibble of its first byte.
+const VERSION: u8 = 1;
 
 /// What a key is for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -46,6 +49,11 @@ pub struct Key {
 }
 
 impl Key {
+    /// The first byte of every token made with this key: the version and the key's id.
+    pub const fn first_byte(&self) -> u8 {
+        VERSION << 4 | self.id
+    }
+
     fn derive(id: u8, secret: &Secret) -> Self {
         let hkdf = Hkdf::<Sha256>::new(Some(b"tollgate/v1"), secret.expose());
         let sub = |purpose: &str| {
@@ -118,6 +126,14 @@ impl Ring {
     pub fn key(&self, id: u8) -> Option<&Key> {
         self.keys.get(usize::from(id))?.as_deref()
     }
+
+    /// The key that the first byte of a token names. Refuses with `version` or `key`.
+    pub fn named(&self, first_byte: u8) -> Result<&Key, Refusal> {
+        if first_byte >> 4 != VERSION {
+            return Err(Refusal::Version);
+        }
+        self.key(first_byte & 15).ok_or(Refusal::Key)
+    }
 }
 
 /// Why entries are no ring.
@@ -135,4 +151,51 @@ pub enum RingError {
     /// An id stands twice.
     #[error("key id {0} stands twice")]
     Twice(u8),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(id: u8, state: State) -> Entry {
+        Entry { id, state, secret: Secret::new([id; 32]) }
+    }
+
+    #[test]
+    fn a_ring_has_exactly_one_signer_and_no_id_twice() {
+        use State::{Retired, Sign, Verify};
+        let check = |entries: &[(u8, State)], want: Option<RingError>| {
+            let entries: Vec<_> = entries.iter().map(|(id, state)| entry(*id, *state)).collect();
+            assert_eq!(Ring::new(&entries).err(), want, "{entries:?}");
+        };
+        check(&[(0, Sign)], None);
+        check(&[(15, Sign), (0, Verify), (3, Retired)], None);
+        check(&[], Some(RingError::NoSigner));
+        check(&[(0, Verify), (1, Retired)], Some(RingError::NoSigner));
+        check(&[(0, Sign), (1, Sign)], Some(RingError::Signers));
+        check(&[(0, Sign), (0, Retired)], Some(RingError::Twice(0)));
+        check(&[(16, Sign)], Some(RingError::Id(16)));
+    }
+
+    #[test]
+    fn the_first_byte_names_a_key_that_is_there() {
+        let ring =
+            Ring::new(&[entry(1, State::Sign), entry(2, State::Verify), entry(3, State::Retired)]).unwrap();
+        for first_byte in 0..=255 {
+            let want = match first_byte {
+                0x11 | 0x12 => Ok(first_byte & 15),
+                0x10..=0x1f => Err(Refusal::Key),
+                _ => Err(Refusal::Version),
+            };
+            assert_eq!(ring.named(first_byte).map(|key| key.id), want, "{first_byte:#x}");
+        }
+        assert_eq!(ring.signing().first_byte(), 0x11);
+    }
+
+    #[test]
+    fn no_secret_is_printed() {
+        let ring = Ring::single(Secret::new([0xab; 32]));
+        let shown = format!("{ring:?} {:?}", entry(0xab, State::Sign));
+        assert!(!shown.contains("171, 171") && !shown.contains("abab"), "{shown}");
+    }
 }

@@ -58,3 +58,44 @@ impl fmt::Debug for Secret {
 #[derive(Clone, Copy, Debug, Error, Eq, PartialEq)]
 #[error("a secret is 32 bytes, written as 64 hex digits or as base64; make one with `tollgate keygen`")]
 pub struct SecretError;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, want: Option<[u8; 32]>) {
+        assert_eq!(Secret::parse(text).ok().map(|secret| *secret.expose()), want, "{text}");
+    }
+
+    #[test]
+    fn a_secret_is_hex_or_base64_of_32_bytes() {
+        let bytes: [u8; 32] = std::array::from_fn(|i| u8::try_from(i).unwrap().wrapping_mul(37));
+        let hex: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
+        for text in [
+            hex.clone(),
+            hex.to_uppercase(),
+            format!(" {hex}\n"),
+            STANDARD.encode(bytes),
+            URL_SAFE_NO_PAD.encode(bytes),
+        ] {
+            check(&text, Some(bytes));
+        }
+        for text in [
+            "",
+            "secret",
+            &hex[1..],
+            &hex[2..],
+            &format!("{hex}00"),
+            &"g".repeat(64),
+            &STANDARD.encode([0; 31]),
+        ] {
+            check(text, None);
+        }
+    }
+
+    #[test]
+    fn no_secret_is_printed() {
+        assert_eq!(format!("{:?}", Secret::new([1; 32])), "Secret(redacted)");
+        assert!(!SecretError.to_string().contains("01"));
+    }
+}

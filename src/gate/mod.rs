@@ -1,169 +1,123 @@
 //! Turns a request into a verdict, and a verdict into a finished answer.
 //! Knows nothing of gRPC or HTTP servers; the faces do.
 
+mod answer;
+mod decide;
+mod decision;
+mod public;
+mod refusal;
 mod response;
+mod settings;
+mod state;
+mod wait;
 
-use std::fmt;
+#[cfg(test)]
+mod tests;
 
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use thiserror::Error;
+
+pub use answer::Answer;
+pub use decision::{Decision, DecisionId, Face, Moment, Shadow, Verdict};
 pub use response::Response;
+pub use settings::{Challenge, Limits, Settings, Statuses, Trust, Wait};
+pub use state::State;
 
-use crate::clock::Timestamp;
-use crate::crypto::{Refusal, Seed};
-use crate::request::{ClientSettings, Headers, Peer, Request, Unfit};
+use crate::challenge;
+use crate::challenge::page::{PageError, Pages};
+use crate::clearance::{Cookie, NameError};
+use crate::crypto::Ring;
+use crate::policy::Policy;
+use crate::request::{ClientSettings, Headers, Peer};
 
-/// What time and chance bring to a decision: arguments, so that a decision can be repeated.
-#[derive(Clone, Copy, Debug)]
-pub struct Moment {
-    /// When the question arrived.
-    pub now: Timestamp,
-    /// Fresh randomness.
-    pub seed: Seed,
-}
+/// The gate that is in force now. A request loads it once and so sees exactly one.
+pub type Live = Arc<ArcSwap<Gate>>;
 
-/// The way in that a question came.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub enum Face {
-    /// Envoy's HTTP service: 200 and nothing else allows.
-    Check,
-    /// Traefik, Caddy and their like: any 2xx allows.
-    Forward,
-    /// Envoy's gRPC service.
-    Grpc,
-    /// nginx `auth_request`: 2xx allows, 401 and 403 refuse, all else is an error.
-    Nginx,
-}
+/// The name of the policy that judges where no other is named.
+const DEFAULT_POLICY: &str = "default";
 
-/// What the gate decides.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub enum Verdict {
-    /// Let it through.
-    Allow,
-    /// Make the visitor pay first.
-    Challenge,
-    /// Refuse it.
-    Deny,
-    /// Too much from this visitor: later.
-    Limit,
-    /// The facts do not suffice. Never an allow.
-    Undecided,
-}
+/// The longest that a challenge may be answered, in seconds: a person who was called away comes back to a page that renews itself.
+pub const MAX_TTL: u16 = 600;
 
-impl Verdict {
-    /// The word in headers, logs, metrics and JSON.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Allow => "allow",
-            Self::Challenge => "challenge",
-            Self::Deny => "deny",
-            Self::Limit => "limit",
-            Self::Undecided => "undecided",
-        }
-    }
-}
+/// The longest wait that may stand in for work, in seconds.
+const MAX_WAIT: u32 = 60;
 
-/// The 128-bit id of a decision: the same in the page, the log and the app's headers.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct DecisionId([u8; 16]);
-
-impl fmt::Display for DecisionId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
-}
-
-/// What would have been decided, had shadow mode not been on.
-#[derive(Clone, Copy, Debug)]
-pub struct Shadow<'g> {
-    /// The verdict that was not carried out.
-    pub verdict: Verdict,
-    /// The rule behind it.
-    pub rule: &'g str,
-}
-
-/// A decision and what led to it. Borrows from the gate, so that deciding allocates nothing.
-#[derive(Clone, Copy, Debug)]
-pub struct Decision<'g> {
-    /// What to do.
-    pub verdict: Verdict,
-    /// The rule that decided: `bot/NAME`, `threshold/NAME`, `default/allow`, or why the request was not judged.
-    pub rule: &'g str,
-    /// The sum of the WEIGH rules above it.
-    pub weight: i64,
-    /// The id.
-    pub id: DecisionId,
-    /// What would have been decided.
-    pub shadow: Option<Shadow<'g>>,
-    /// Why a clearance that came along did not count.
-    pub prior: Option<Refusal>,
-}
-
-/// A finished answer to a face. There is no way to say "nothing", which Envoy would take for an allow.
-#[derive(Debug)]
-pub enum Answer<'g> {
-    /// Let the request through to the app.
-    Allow(Decision<'g>),
-    /// The visitor asked for something of ours, and here it is.
-    Public(Response),
-    /// Challenge, deny or limit, with what the visitor gets.
-    Refuse(Decision<'g>, Response),
-    /// Cannot decide, with what the visitor gets.
-    Undecided(Decision<'g>, Response),
-}
-
-/// One immutable state of the gate: policy, keys, pages and settings. A request sees exactly one.
+/// One immutable state of the gate: policy, keys, pages and settings.
 #[derive(Debug)]
 pub struct Gate {
-    client: ClientSettings,
+    settings: Settings,
+    ring: Ring,
+    policy: Policy,
+    policy_id: u16,
+    /// What a challenge may say when it comes back.
+    challenge_limits: challenge::Limits,
+    cookie: Cookie,
+    pages: Pages,
+    state: Arc<State>,
+}
+
+/// Why a gate cannot be built.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// The cookie cannot have this name.
+    #[error(transparent)]
+    CookieName(#[from] NameError),
+    /// A page or an asset does not load.
+    #[error("cannot prepare the pages")]
+    Pages(#[from] PageError),
 }
 
 impl Gate {
+    /// Builds a gate from parts that are each already checked.
+    pub fn new(settings: Settings, ring: Ring, policy: Policy, state: Arc<State>) -> Result<Self, Error> {
+        let policy_id = challenge::policy_id(DEFAULT_POLICY);
+        let levels = policy.levels();
+        let challenge_limits = challenge::Limits {
+            max_ttl: MAX_TTL,
+            policies: vec![policy_id],
+            max_k: challenge::MAX_PUZZLES,
+            sizes: vec![settings.challenge.size],
+            min_level: *levels.start(),
+            max_level: (*levels.end()).max(settings.challenge.max_level),
+            min_wait: u32::try_from(settings.wait.min.as_secs()).unwrap_or(u32::MAX),
+            max_wait: MAX_WAIT,
+            max_wait_level: settings.wait.max_level,
+        };
+        let cookie = Cookie::compile(&settings.cookie)?;
+        let pages = Pages::new(&settings.page, &settings.prefix)?;
+        Ok(Self { settings, ring, policy, policy_id, challenge_limits, cookie, pages, state })
+    }
+
     /// Whether this peer may ask: by address, by unix socket, or by the shared secret in `x-tollgate-token`.
     /// `headers` are those of the question itself (over grpc, its metadata).
     pub fn trusts(&self, peer: Peer, headers: &Headers<'_>) -> bool {
-        unimplemented!("{peer:?} {headers:?}")
+        self.settings.trust.admits(peer, headers)
     }
 
     /// How the faces find the visitor's address.
     pub fn client_settings(&self) -> &ClientSettings {
-        &self.client
+        &self.settings.client
     }
 
-    /// Decides and records. The hot path.
-    pub fn decide(
-        &self,
-        face: Face,
-        policy: Option<&str>,
-        request: &Result<Request<'_>, Unfit>,
-        moment: &Moment,
-    ) -> Decision<'_> {
-        unimplemented!("{face:?} {policy:?} {request:?} {moment:?}")
+    /// The public prefix: starts and ends with `/`.
+    pub fn prefix(&self) -> &str {
+        &self.settings.prefix
     }
 
-    /// Decides, and builds what the visitor gets; answers the public prefix in line.
-    pub fn answer(
-        &self,
-        face: Face,
-        policy: Option<&str>,
-        request: &Result<Request<'_>, Unfit>,
-        moment: &Moment,
-    ) -> Answer<'_> {
-        unimplemented!("{face:?} {policy:?} {request:?} {moment:?}")
+    /// The names of our cookie, which the app need not see.
+    pub fn cookie_names(&self) -> [&str; 2] {
+        self.cookie.names()
     }
 
-    /// Whether the target of a question on the http listener is one of the public prefix, by its raw bytes and by all its readings.
-    pub fn is_public(&self, request: &Request<'_>) -> bool {
-        unimplemented!("{request:?}")
+    /// What outlives this gate.
+    pub fn state(&self) -> &Arc<State> {
+        &self.state
     }
 
-    /// Answers a request that a proxy routed to the public prefix of the http listener. `form` is the body of a form post.
-    /// `asked` is the request that nginx's error page describes in `X-Forwarded-*`; only `page` looks at it.
-    pub fn public(
-        &self,
-        request: &Result<Request<'_>, Unfit>,
-        form: Option<&[u8]>,
-        asked: &Result<Request<'_>, Unfit>,
-        moment: &Moment,
-    ) -> Response {
-        unimplemented!("{request:?} {form:?} {asked:?} {moment:?}")
+    /// The policy that judges.
+    pub fn policy(&self) -> &Policy {
+        &self.policy
     }
 }

@@ -1,1 +1,110 @@
-//! The policy: the ordered rules, compiled. Pure: no I/O on a request, no clock.
+//! The rules: reads a policy and its imports, reports every problem with its place, compiles, and judges requests.
+//!
+//! Bytes become events, a tree that knows its places (`document`), checked rules (`read`), and a compiled form
+//! (`compile`) that `evaluate` walks. Pure: no I/O, no clock and no randomness on a request. What a verdict looks
+//! like to a visitor, and whether a clearance pays for it, is not decided here.
+
+mod compile;
+pub(crate) mod document;
+mod embedded;
+mod evaluate;
+mod expression;
+mod glob;
+mod import;
+mod lint;
+mod load;
+mod networks;
+mod observe;
+mod pattern;
+mod problem;
+mod read;
+mod report;
+mod rule;
+mod toll;
+
+use std::ops::RangeInclusive;
+
+use compile::Compiled;
+pub use load::{Defaults, Loaded, Loader, Source};
+pub use observe::{Observer, Step, Trace};
+pub use problem::{LoadError, Problem, Severity};
+pub(crate) use document::nearest;
+pub use toll::Toll;
+
+use crate::request::Request;
+
+/// A compiled policy. It never changes; a new one takes its place.
+#[derive(Debug)]
+pub struct Policy(Compiled);
+
+impl Policy {
+    /// Judges a request: the first rule that decides, else the first threshold, else the default.
+    pub fn evaluate<'p>(&'p self, request: &Request<'_>, observer: &mut impl Observer) -> Outcome<'p> {
+        self.0.evaluate(request, observer)
+    }
+
+    /// The lowest and the highest level that its rules and thresholds ask for, of work and of waiting.
+    pub fn levels(&self) -> RangeInclusive<u8> {
+        self.0.levels.clone()
+    }
+
+    /// The statuses that the file asks for.
+    pub fn status(&self) -> Status {
+        self.0.status
+    }
+
+    /// How many rules it has, imports included.
+    pub fn rules(&self) -> usize {
+        self.0.rules.len()
+    }
+}
+
+/// What a policy does with a request.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Action {
+    /// Let it through.
+    Allow,
+    /// Ask for a toll first.
+    Challenge,
+    /// Refuse it.
+    Deny,
+}
+
+impl Action {
+    /// The name in logs, metrics and JSON.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Challenge => "challenge",
+            Self::Deny => "deny",
+        }
+    }
+}
+
+/// How a request was judged.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Outcome<'p> {
+    /// What is done.
+    pub action: Action,
+    /// What decided: `bot/NAME`, `threshold/NAME`, or `default/ACTION`.
+    pub rule: &'p str,
+    /// The sum of the WEIGH rules that were passed.
+    pub weight: i64,
+    /// What a Challenge asks for; `None` for the other actions.
+    pub toll: Option<&'p Toll>,
+    /// The first shadowed rule or threshold that would have decided, and how. In a file that is shadowed as a whole
+    /// the action is Allow, and this is what would have been done.
+    pub shadow: Option<(Action, &'p str)>,
+}
+
+/// The `status_codes` of a policy; `None` leaves the choice to the settings.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Status {
+    /// Of a challenge page.
+    pub challenge: Option<u16>,
+    /// Of a refusal.
+    pub deny: Option<u16>,
+}
+
+#[cfg(test)]
+mod corpus;

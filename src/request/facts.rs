@@ -116,7 +116,7 @@ pub fn gather<'a>(
                 either(forwarded_scheme()?, url.as_ref().map(|u| u.scheme), "scheme")?.unwrap_or(b"http");
             let named = forwarded_host()?;
             if let (Some(named), Some(url)) = (named, &url)
-                && Host::parse(named)? != Host::parse(url.host)?
+                && *Host::parse(named)? != *Host::parse(url.host)?
             {
                 return Err(Unfit::Incomplete("host"));
             }

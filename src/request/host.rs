@@ -4,48 +4,62 @@ use std::borrow::Cow;
 use std::net::Ipv6Addr;
 use std::ops::Deref;
 
-use super::Unfit;
+use super::{Scheme, Unfit};
 
 /// The longest host that is taken for one, port included: DNS allows 253 bytes, a port takes six.
 const MAX_HOST: usize = 260;
 
 /// A host as rules and bindings see it.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Host<'a>(Cow<'a, str>);
+pub struct Host<'a> {
+    name: Cow<'a, str>,
+    /// As sent, without a final dot's help: what a browser's `Origin` repeats.
+    sent: &'a str,
+    port: Option<u16>,
+}
 
 impl<'a> Host<'a> {
     /// Accepts a name of letters, digits, `-`, `.` and `_`, or an IP literal in brackets, each with an optional port.
     /// User names, lists, empty labels at the front and anything else are malformed.
     pub fn parse(raw: &'a [u8]) -> Result<Self, Unfit> {
         let bad = Unfit::Malformed("host");
-        let text = std::str::from_utf8(raw).map_err(|_| bad)?;
-        if text.len() > MAX_HOST {
-            return Err(bad);
-        }
-        let (name, port) = match text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-            Some((inside, after)) => {
-                inside.parse::<Ipv6Addr>().map_err(|_| bad)?;
-                (
-                    &text[..inside.len() + 2],
-                    after.strip_prefix(':').or_else(|| after.is_empty().then_some("0")),
-                )
+        let sent = std::str::from_utf8(raw).ok().filter(|text| text.len() <= MAX_HOST).ok_or(bad)?;
+        let literal = sent.starts_with('[');
+        let end = if literal { sent.find(']').ok_or(bad)? + 1 } else { sent.find(':').unwrap_or(sent.len()) };
+        let (name, port) = sent.split_at(end);
+        let port = match port.strip_prefix(':') {
+            Some(digits) if digits.bytes().all(|b| b.is_ascii_digit()) => {
+                Some(digits.parse().map_err(|_| bad)?)
             }
-            None => match text.split_once(':') {
-                Some((name, port)) => (name, Some(port)),
-                None => (text, Some("0")),
-            },
+            None if port.is_empty() => None,
+            _ => return Err(bad),
         };
-        let port = port.ok_or(bad)?;
-        if port.is_empty() || !port.bytes().all(|b| b.is_ascii_digit()) || port.parse::<u16>().is_err() {
-            return Err(bad);
-        }
         let name = name.strip_suffix('.').unwrap_or(name);
         let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_');
-        if name.is_empty() || name.starts_with('.') || !(name.starts_with('[') || name.bytes().all(plain)) {
+        let fits = match literal {
+            true => name[1..name.len() - 1].parse::<Ipv6Addr>().is_ok(),
+            false => !name.is_empty() && !name.starts_with('.') && name.bytes().all(plain),
+        };
+        if !fits {
             return Err(bad);
         }
         let upper = name.bytes().any(|b| b.is_ascii_uppercase());
-        Ok(Self(if upper { Cow::Owned(name.to_ascii_lowercase()) } else { Cow::Borrowed(name) }))
+        let name = if upper { Cow::Owned(name.to_ascii_lowercase()) } else { Cow::Borrowed(name) };
+        Ok(Self { name, sent, port })
+    }
+
+    /// Host and port as a browser writes them into `Origin`: a scheme's own port is left out. Case is kept.
+    pub fn authority(&self, scheme: Scheme) -> &'a [u8] {
+        let own = match scheme {
+            Scheme::Http => 80,
+            Scheme::Https => 443,
+        };
+        let end = if self.port == Some(own) {
+            self.sent.rfind(':').unwrap_or(self.sent.len())
+        } else {
+            self.sent.len()
+        };
+        &self.sent.as_bytes()[..end]
     }
 }
 
@@ -53,7 +67,7 @@ impl Deref for Host<'_> {
     type Target = str;
 
     fn deref(&self) -> &str {
-        &self.0
+        &self.name
     }
 }
 
@@ -74,7 +88,21 @@ mod tests {
             ("[::1]:443", "[::1]"),
         ];
         for (raw, want) in rows {
-            assert_eq!(Host::parse(raw.as_bytes()).as_deref(), Ok(want), "{raw}");
+            assert_eq!(Host::parse(raw.as_bytes()).map(|h| h.to_string()), Ok(want.to_owned()), "{raw}");
+        }
+    }
+
+    #[test]
+    fn the_authority_keeps_a_port_that_is_not_the_scheme_s_own() {
+        let rows = [
+            ("h.example", Scheme::Https, "h.example"),
+            ("H.example:443", Scheme::Https, "H.example"),
+            ("h.example:443", Scheme::Http, "h.example:443"),
+            ("h.example:8080", Scheme::Http, "h.example:8080"),
+            ("[::1]:80", Scheme::Http, "[::1]"),
+        ];
+        for (raw, scheme, want) in rows {
+            assert_eq!(Host::parse(raw.as_bytes()).unwrap().authority(scheme), want.as_bytes(), "{raw}");
         }
     }
 

@@ -1,1 +1,117 @@
-//! Stub.
+//! The http listener: the faces `check`, `nginx` and `forward`, and the public prefix.
+//! Decodes the question, asks the gate, encodes the answer. Decides nothing, and knows no listener.
+
+mod read;
+mod route;
+mod write;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use arc_swap::Guard;
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::Method;
+use axum::http::request::Parts;
+use axum::response::Response;
+use tracing::error;
+
+use crate::clock::Clock;
+use crate::crypto::Seed;
+use crate::gate::{Face, Gate, Live, Moment};
+use crate::request::{Headers, Peer, Source, Unfit, gather};
+use route::Route;
+
+/// The routes of the http listener. Its connections carry their [`Peer`] as an extension; one without it is not trusted.
+///
+/// All of them are told apart by the raw bytes of the target, since a router that decodes or normalises would not see
+/// the path that the visitor sent.
+pub fn router(live: Live, clock: Clock) -> Router {
+    Router::new().fallback(serve).with_state(Web { live, clock })
+}
+
+#[derive(Clone)]
+struct Web {
+    live: Live,
+    clock: Clock,
+}
+
+async fn serve(State(web): State<Web>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let gate = web.live.load();
+    if !read::brings_form(&parts, gate.prefix()) || trusted(&gate, &parts).is_err() {
+        return web.answer(&gate, &parts, None);
+    }
+    let gate = Guard::into_inner(gate);
+    match read::form(body).await {
+        Ok(form) => web.answer(&gate, &parts, Some(&form)),
+        Err(status) => write::plain(status),
+    }
+}
+
+impl Web {
+    fn answer(&self, gate: &Gate, parts: &Parts, form: Option<&[u8]>) -> Response {
+        let route = Route::of(read::target(parts), gate.prefix().as_bytes());
+        // A panic must end this one question and not the proxy's connection.
+        let answer = catch_unwind(AssertUnwindSafe(|| {
+            let seed = Seed::draw();
+            let moment =
+                Moment { now: self.clock.now(), seed: seed.unwrap_or_else(|_| Seed::from_bytes(&[0; 48])) };
+            let asker = match seed {
+                Ok(_) => trusted(gate, parts),
+                Err(_) => Err(Unfit::Incomplete("randomness")),
+            };
+            answer(gate, asker, parts, route, form, &moment)
+        }));
+        answer.unwrap_or_else(|_| {
+            error!("panicked over a question of the http listener; it stays undecided");
+            write::failure(route)
+        })
+    }
+}
+
+/// Who asks, if we answer them.
+fn trusted(gate: &Gate, parts: &Parts) -> Result<Peer, Unfit> {
+    let peer = parts.extensions.get::<Peer>().copied();
+    peer.filter(|peer| gate.trusts(*peer, &read::headers(parts))).ok_or(Unfit::Incomplete("peer"))
+}
+
+fn answer<'a>(
+    gate: &Gate,
+    asker: Result<Peer, Unfit>,
+    parts: &'a Parts,
+    route: Route<'a>,
+    form: Option<&[u8]>,
+    moment: &Moment,
+) -> Response {
+    let headers = read::headers(parts);
+    let host = read::host(parts, &headers);
+    let gather =
+        |source: Source<'a>, headers: Headers<'a>| gather(source, headers, asker?, gate.client_settings());
+    let literal =
+        |target: &'a [u8]| Source::Literal { method: parts.method.as_str().as_bytes(), target, host };
+    match route {
+        Route::Forward(_) | Route::Nginx(_) if !matches!(parts.method, Method::GET | Method::HEAD) => {
+            write::method_not_allowed()
+        }
+        Route::Check(target) => {
+            let request = gather(literal(target), headers);
+            write::check(gate.answer(Face::Check, None, &request, moment))
+        }
+        Route::Forward(policy) => {
+            let request = gather(Source::Forwarded { host }, headers);
+            write::forward(gate.answer(Face::Forward, policy, &request, moment))
+        }
+        Route::Nginx(policy) => {
+            let request = gather(Source::Forwarded { host }, headers);
+            write::nginx(&gate.decide(Face::Nginx, policy, &request, moment))
+        }
+        Route::Public(target) => {
+            let gzip = read::accepts_gzip(&headers);
+            // Only nginx's error page describes another request beside its own.
+            let asked = gather(Source::Forwarded { host }, headers.clone());
+            let request = gather(literal(target), headers);
+            write::public(&gate.public(&request, form, &asked, moment), gzip)
+        }
+        Route::Unknown => write::plain(404),
+    }
+}

@@ -1,0 +1,316 @@
+//! All settings of a process, checked: each alone, and against each other.
+
+use std::num::NonZeroUsize;
+use std::thread;
+use std::time::Duration;
+
+use tracing_subscriber::EnvFilter;
+
+use super::listen::{Address, Listen};
+use super::reader::{Reader, path_text};
+use super::secret::{read_ring, read_token};
+use super::value;
+use crate::admin::Token;
+use crate::clearance::{CookieSettings, Lives, SameSite};
+use crate::crypto::{Ring, Secret};
+use crate::memory::Limit;
+use crate::request::{ClientSettings, Hops, Networks};
+use crate::{gate, policy};
+
+/// The settings of a process.
+#[derive(Debug)]
+pub struct Settings {
+    /// Where it listens.
+    pub listen: Listen,
+    /// Where its policy stands.
+    pub policy: policy::Source,
+    /// The configured keys; `None` asks for an ephemeral one.
+    pub ring: Option<Ring>,
+    /// The rooms' own settings.
+    pub gate: gate::Settings,
+    /// Threads that serve.
+    pub workers: NonZeroUsize,
+    /// What the admin listener asks for.
+    pub admin_token: Option<Token>,
+    /// How events are written.
+    pub log: Log,
+}
+
+/// How events are written to stderr.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Log {
+    /// One JSON object a line instead of text.
+    pub json: bool,
+    /// A filter of tracing-subscriber.
+    pub filter: String,
+}
+
+impl Default for Log {
+    fn default() -> Self {
+        Self { json: false, filter: "info".to_owned() }
+    }
+}
+
+/// The most threads that serve; more than any machine has cores.
+const MAX_WORKERS: usize = 1024;
+
+impl Settings {
+    /// Reads every setting; what is wrong stays in the reader.
+    pub(super) fn read(reader: &mut Reader, embedded: Option<(&'static str, &'static str)>) -> Self {
+        let listen = read_listen(reader);
+        let admin_token = reader
+            .path("admin.token_file")
+            .and_then(|path| note(reader, "admin.token_file", read_token(&path)))
+            .map(Token::new);
+        if !listen.admin.is_local() && !reader.is_set("admin.token_file") {
+            reader.complain("listen.admin", format!("{} can be reached from other machines, so `admin.token_file` must be set; or use a loopback address", listen.admin));
+        }
+        let cores = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+        let workers = reader
+            .optional("workers", value::number(1, MAX_WORKERS))
+            .and_then(NonZeroUsize::new)
+            .unwrap_or(cores);
+        Self {
+            listen,
+            policy: read_policy(reader, embedded),
+            ring: read_keys(reader),
+            gate: read_gate(reader),
+            workers,
+            admin_token,
+            log: read_log(reader),
+        }
+    }
+}
+
+fn note<T>(reader: &mut Reader, key: &str, result: Result<T, String>) -> Option<T> {
+    result.map_err(|message| reader.complain(key, message)).ok()
+}
+
+fn read_listen(reader: &mut Reader) -> Listen {
+    let listen = Listen {
+        grpc: reader.read("listen.grpc", Address::Off, Address::parse),
+        http: reader.read("listen.http", Address::Off, Address::parse),
+        admin: reader.read("listen.admin", Address::Off, Address::parse),
+        mode: reader.read("listen.mode", 0o660, value::mode),
+    };
+    let free = |a: &Address| matches!(a, Address::Off) || matches!(a, Address::Tcp(tcp) if tcp.port() == 0);
+    let pairs = [
+        ("listen.http", &listen.http, "listen.grpc", &listen.grpc),
+        ("listen.admin", &listen.admin, "listen.grpc", &listen.grpc),
+        ("listen.admin", &listen.admin, "listen.http", &listen.http),
+    ];
+    for (key, address, other, same) in pairs {
+        if address == same && !free(address) {
+            reader.complain(key, format!("{address} is the address of `{other}` too"));
+        }
+    }
+    listen
+}
+
+fn read_policy(reader: &mut Reader, embedded: Option<(&'static str, &'static str)>) -> policy::Source {
+    let named = reader.optional("policy", path_text);
+    match (named, embedded) {
+        (Some(text), _) => match policy::Source::parse(&text) {
+            policy::Source::File(path) => policy::Source::File(reader.folder("policy").join(path)),
+            source => source,
+        },
+        (None, Some((name, text))) => policy::Source::Text { name: name.to_owned(), text: text.to_owned() },
+        (None, None) => policy::Source::parse("(data)/quiet.yaml"),
+    }
+}
+
+fn read_keys(reader: &mut Reader) -> Option<Ring> {
+    let replicas = reader.read("replicas", 1, value::number(1u32, 10_000));
+    let secret =
+        reader.optional("keys.secret", |text| Secret::parse(text).map_err(|error| error.to_string()));
+    let file = reader.path("keys.file");
+    let (has_secret, has_file) = (reader.is_set("keys.secret"), reader.is_set("keys.file"));
+    if has_secret && has_file {
+        reader.complain("keys.secret", "`keys.file` is set too; only one of them can hold".to_owned());
+    }
+    if replicas > 1 && !has_secret && !has_file {
+        reader.complain("replicas", format!("{replicas} replicas must share their keys, or each would refuse the others' clearances; set `keys.file` or `keys.secret`"));
+    }
+    let ring = file.and_then(|path| note(reader, "keys.file", read_ring(&path)));
+    ring.or_else(|| secret.map(Ring::single))
+}
+
+fn read_gate(reader: &mut Reader) -> gate::Settings {
+    let fallback = gate::Settings::default();
+    let settings = gate::Settings {
+        prefix: reader.read("public_prefix", fallback.prefix, value::prefix),
+        client: read_client(reader),
+        trust: read_trust(reader),
+        cookie: read_cookie(reader),
+        lives: Lives {
+            work: reader.read(
+                "cookie.ttl.work",
+                fallback.lives.work,
+                within(Duration::from_secs(60), Duration::from_secs(366 * 86_400)),
+            ),
+            wait: reader.read(
+                "cookie.ttl.wait",
+                fallback.lives.wait,
+                within(Duration::from_secs(60), Duration::from_secs(366 * 86_400)),
+            ),
+        },
+        wait: gate::Wait {
+            enabled: reader.read("wait.enabled", true, value::switch),
+            max_level: reader.read("wait.max_level", fallback.wait.max_level, value::number(0, MAX_LEVEL)),
+            min: reader.read(
+                "wait.min",
+                fallback.wait.min,
+                within(Duration::from_secs(1), Duration::from_secs(60)),
+            ),
+        },
+        challenge: read_challenge(reader),
+        status: gate::Statuses {
+            challenge: reader.read("status.challenge", fallback.status.challenge, value::number(200, 599)),
+            deny: reader.read("status.deny", fallback.status.deny, value::number(200, 599)),
+        },
+        shadow: reader.read("shadow", false, value::switch),
+        limits: gate::Limits {
+            answers: read_limit(reader, "limits.answers", fallback.limits.answers),
+            work: read_limit(reader, "limits.work", fallback.limits.work),
+            wait: read_limit(reader, "limits.wait", fallback.limits.wait),
+        },
+        page: crate::challenge::page::Settings {
+            name: reader.optional("page.name", line),
+            contact: reader.optional("page.contact", line),
+        },
+    };
+    settings
+}
+
+fn read_client(reader: &mut Reader) -> ClientSettings {
+    let count = reader.read("client.hops", 0, value::number(0, 15usize));
+    let trusted = read_networks(reader, "client.trusted");
+    let by_number = reader.is_set("client.hops");
+    if by_number && reader.is_set("client.trusted") {
+        reader.complain(
+            "client.hops",
+            "`client.trusted` is set too; the proxies in front are told by number or by network, not both"
+                .to_owned(),
+        );
+    }
+    let header = reader.optional("client.header", |text| value::token(text).map(|name| name.to_ascii_lowercase()).and_then(|name| {
+        if name.contains(['_', '.']) { Err(format!("`{name}` never counts: servers fold `_` and `.` in a name into `-`, so visitors could forge it")) } else { Ok(name) }
+    }));
+    let envoy_external = reader.read("client.envoy_external", false, value::switch);
+    ClientSettings { hops: trusted.map_or(Hops::Count(count), Hops::In), header, envoy_external }
+}
+
+fn read_trust(reader: &mut Reader) -> gate::Trust {
+    let peers = read_networks(reader, "trust.peers").unwrap_or_default();
+    let secret = reader
+        .path("trust.secret_file")
+        .and_then(|path| note(reader, "trust.secret_file", read_token(&path)));
+    gate::Trust { peers, secret }
+}
+
+fn read_networks(reader: &mut Reader, key: &str) -> Option<Networks> {
+    let items = reader.list(key);
+    if items.is_empty() {
+        return None;
+    }
+    let mut good = Vec::new();
+    for item in items {
+        match Networks::parse([&item]) {
+            Ok(_) => good.push(item),
+            Err(error) => reader.complain(key, error.to_string()),
+        }
+    }
+    Networks::parse(good).ok()
+}
+
+fn read_cookie(reader: &mut Reader) -> CookieSettings {
+    let fallback = CookieSettings::default();
+    let same_site = reader.read("cookie.same_site", fallback.same_site, |text| {
+        match text.to_ascii_lowercase().as_str() {
+            "lax" => Ok(SameSite::Lax),
+            "none" => Ok(SameSite::None),
+            "strict" => Ok(SameSite::Strict),
+            _ => Err(format!("`{text}` is not one of lax, strict, none")),
+        }
+    });
+    let partitioned = reader.read("cookie.partitioned", false, value::switch);
+    if partitioned && same_site != SameSite::None {
+        reader.complain(
+            "cookie.partitioned",
+            "browsers keep a partitioned cookie only with `cookie.same_site: none`".to_owned(),
+        );
+    }
+    let name = reader.read("cookie.name", fallback.name, |text| match value::token(text)? {
+        // `__Host-` is ours to add, and only under https; any case of it means the same to a browser.
+        name if name.starts_with("__") => {
+            Err(format!("`{name}` starts with `__`, which browsers reserve; `__Host-` is added under https"))
+        }
+        name => Ok(name),
+    });
+    CookieSettings { name, same_site, partitioned }
+}
+
+/// The highest level that settings may ask: a million attempts.
+const MAX_LEVEL: u8 = 20;
+
+fn read_challenge(reader: &mut Reader) -> gate::Challenge {
+    let fallback = gate::Challenge::default();
+    let level = || value::number(0, MAX_LEVEL);
+    let challenge = gate::Challenge {
+        level: Some(reader.read("challenge.level", 14, level())).filter(|_| reader.is_set("challenge.level")),
+        min_level: reader.read("challenge.min_level", fallback.min_level, level()),
+        max_level: reader.read("challenge.max_level", fallback.max_level, level()),
+        size: fallback.size,
+        ttl: reader.read(
+            "challenge.ttl",
+            fallback.ttl,
+            within(Duration::from_secs(10), Duration::from_secs(600)),
+        ),
+        bind_prefix: reader.read("challenge.bind_prefix", false, value::switch),
+        bind_ja4: reader.read("challenge.bind_ja4", false, value::switch),
+    };
+    let (low, high) = (challenge.min_level, challenge.max_level);
+    if low > high {
+        reader.complain("challenge.min_level", format!("{low} is above `challenge.max_level`, {high}"));
+    }
+    if challenge.level.is_some_and(|level| level > high) {
+        reader.complain("challenge.level", format!("this is above `challenge.max_level`, {high}"));
+    }
+    challenge
+}
+
+fn read_limit(reader: &mut Reader, key: &str, fallback: Limit) -> Limit {
+    reader.read(key, fallback, value::limit)
+}
+
+fn read_log(reader: &mut Reader) -> Log {
+    let json = reader.read("log.format", false, |text| match text {
+        "json" => Ok(true),
+        "text" => Ok(false),
+        _ => Err(format!("`{text}` is neither text nor json")),
+    });
+    let filter = reader.read("log.level", "info".to_owned(), |text| match EnvFilter::try_new(text) {
+        Ok(_) => Ok(text.to_owned()),
+        Err(_) => {
+            Err(format!("`{text}` is no level; use error, warn, info, debug, trace, or a tracing filter"))
+        }
+    });
+    Log { json, filter }
+}
+
+fn within(low: Duration, high: Duration) -> impl Fn(&str) -> Result<Duration, String> {
+    move |text| match value::span(text)? {
+        span if span < low || span > high => {
+            Err(format!("`{text}` is not between {} s and {} s", low.as_secs(), high.as_secs()))
+        }
+        span => Ok(span),
+    }
+}
+
+/// A short text for the page: one line, no control characters.
+fn line(text: &str) -> Result<String, String> {
+    if text.is_empty() || text.len() > 200 || text.chars().any(char::is_control) {
+        return Err("a text of one line and at most 200 bytes was expected".to_owned());
+    }
+    Ok(text.to_owned())
+}

@@ -1,0 +1,76 @@
+//! The one place where a verdict becomes an answer.
+
+use tracing::warn;
+
+use super::{Decision, DecisionId, Face, Gate, Moment, Response, Verdict};
+use crate::request::{Request, Unfit};
+
+/// A finished answer to a face. There is no way to say "nothing", which Envoy would take for an allow.
+#[derive(Debug)]
+pub enum Answer<'g> {
+    /// Let the request through to the app.
+    Allow(Decision<'g>),
+    /// The visitor asked for something of ours, and here it is.
+    Public(Response),
+    /// Challenge, deny or limit, with what the visitor gets.
+    Refuse(Decision<'g>, Response),
+    /// Cannot decide, with what the visitor gets.
+    Undecided(Decision<'g>, Response),
+}
+
+impl Gate {
+    /// Decides, and builds what the visitor gets. The public prefix is answered in line where the face can carry it.
+    pub fn answer(
+        &self,
+        face: Face,
+        policy: Option<&str>,
+        request: &Result<Request<'_>, Unfit>,
+        moment: &Moment,
+    ) -> Answer<'_> {
+        if let Ok(request) = request
+            && self.is_public(request)
+        {
+            match face {
+                Face::Check | Face::Grpc => return self.in_line(face, request, moment),
+                Face::Forward => return self.route_missing(moment),
+                Face::Nginx => {}
+            }
+        }
+        let decision = self.decide(face, policy, request, moment);
+        match decision.verdict {
+            Verdict::Allow => Answer::Allow(decision),
+            Verdict::Undecided => Answer::Undecided(decision, self.undecided(&decision)),
+            Verdict::Challenge | Verdict::Deny | Verdict::Limit => {
+                Answer::Refuse(decision, self.refusal(face, request, &decision, moment))
+            }
+        }
+    }
+
+    /// The public prefix without a route of its own. On `check` 200 would mean allow, so a page or file goes out as 203.
+    fn in_line(&self, face: Face, request: &Request<'_>, moment: &Moment) -> Answer<'_> {
+        let id = DecisionId::new(moment.seed.decision);
+        let response =
+            self.contained(|| self.public_endpoint(request, None, moment), || self.unavailable(id));
+        Answer::Public(if face == Face::Check && response.status() == 200 {
+            response.with_status(203)
+        } else {
+            response
+        })
+    }
+
+    /// Forward can carry no success in line, since any 2xx would ask the app: its proxies need a route.
+    fn route_missing(&self, moment: &Moment) -> Answer<'_> {
+        if self.state.metrics.prefix_without_route.inc() == 0 {
+            warn!(
+                prefix = self.prefix(),
+                "a proxy asked the forward face about the public prefix: give that prefix a route of its own to the http listener"
+            );
+        }
+        let decision =
+            Decision::bare(Verdict::Deny, "prefix/no-route", DecisionId::new(moment.seed.decision));
+        self.state.count(Face::Forward, &decision);
+        let text =
+            format!("The proxy has no route for {}: send it to Tollgate's http listener.\n", self.prefix());
+        Answer::Refuse(decision, self.plain(403, text))
+    }
+}

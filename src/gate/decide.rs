@@ -1,0 +1,168 @@
+//! The decision: the hot path, and the same path for `explain`.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use tracing::warn;
+
+use super::{DEFAULT_POLICY, Decision, DecisionId, Face, Gate, Moment, Shadow, Verdict};
+use crate::clearance::{self, Clearance};
+use crate::clock::Timestamp;
+use crate::crypto::{Kind, Refusal, Visitor};
+use crate::policy::{Observer, Policy, Toll, Trace};
+use crate::request::{Prefix, Request, Scheme, Unfit, cookie_values};
+
+/// Whether a decision leaves a trace in memory.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Mode {
+    /// Only look: nginx's page asks a second time about a request that was counted already.
+    Peek,
+    /// Count it.
+    Record,
+}
+
+impl Gate {
+    /// Decides about a request, records it and counts it. Allocates nothing where it allows, unless a header stands
+    /// several times or the path has several readings. A panic is contained and decides nothing.
+    pub fn decide(
+        &self,
+        face: Face,
+        policy: Option<&str>,
+        request: &Result<Request<'_>, Unfit>,
+        moment: &Moment,
+    ) -> Decision<'_> {
+        let decision = self.contained(
+            || self.judge(policy, request, moment, Mode::Record, &mut ()),
+            || Decision::bare(Verdict::Undecided, "undecided/panic", DecisionId::new(moment.seed.decision)),
+        );
+        self.state.count(face, &decision);
+        if let Err(Unfit::Incomplete(fact)) = request {
+            self.state.metrics.undecided(fact);
+            if self.state.log_due(moment.now) {
+                warn!(face = face.as_str(), missing = fact, id = %decision.id, "cannot decide: the proxy must say each fact once; see the example for your proxy");
+            }
+        }
+        decision
+    }
+
+    /// Decides exactly as [`Gate::decide`] does, shows every step to `trace`, and records nothing.
+    pub fn explain(
+        &self,
+        policy: Option<&str>,
+        request: &Result<Request<'_>, Unfit>,
+        moment: &Moment,
+        trace: &mut Trace,
+    ) -> Decision<'_> {
+        self.judge(policy, request, moment, Mode::Peek, trace)
+    }
+
+    /// The steps of a decision, in their true order.
+    pub(super) fn judge(
+        &self,
+        policy: Option<&str>,
+        request: &Result<Request<'_>, Unfit>,
+        moment: &Moment,
+        mode: Mode,
+        observer: &mut impl Observer,
+    ) -> Decision<'_> {
+        let id = DecisionId::new(moment.seed.decision);
+        let mut decision = match request {
+            Err(unfit) => Decision::unfit(*unfit, id),
+            Ok(request) => {
+                let outcome = self.named(policy, mode).evaluate(request, observer);
+                let mut decision = Decision::of(&outcome, id);
+                if let (Verdict::Challenge, Some(toll)) = (decision.verdict, outcome.toll) {
+                    self.accept_clearance(request, toll, moment.now, mode, &mut decision);
+                }
+                decision
+            }
+        };
+        if self.settings.shadow
+            && matches!(decision.verdict, Verdict::Challenge | Verdict::Deny | Verdict::Limit)
+        {
+            decision.shadow = Some(Shadow { verdict: decision.verdict, rule: decision.rule });
+            decision.verdict = Verdict::Allow;
+        }
+        decision
+    }
+
+    /// Turns a challenge into an allow where a clearance of sufficient level and kind came along, and that into a limit
+    /// where its identity does too much.
+    fn accept_clearance(
+        &self,
+        request: &Request<'_>,
+        toll: &Toll,
+        now: Timestamp,
+        mode: Mode,
+        decision: &mut Decision<'_>,
+    ) {
+        let clearance = match self.clearance(request, now, |kind| toll.accepts(kind), toll.level) {
+            Ok(clearance) => clearance,
+            Err(prior) => {
+                decision.prior = prior;
+                return;
+            }
+        };
+        let limiter = self.state.clearances(clearance.kind);
+        let within = match mode {
+            Mode::Peek => limiter.peek(&clearance.id, now),
+            Mode::Record => limiter.take(&clearance.id, now),
+        };
+        match within {
+            Ok(()) => decision.verdict = Verdict::Allow,
+            Err(wait) => {
+                decision.verdict = Verdict::Limit;
+                decision.retry_after = wait.as_secs() + 1;
+            }
+        }
+    }
+
+    /// The first clearance of the request that opens and suffices; else why the last one did not, if there was any.
+    pub(super) fn clearance(
+        &self,
+        request: &Request<'_>,
+        now: Timestamp,
+        accepts: impl Fn(Kind) -> bool,
+        level: u8,
+    ) -> Result<Clearance, Option<Refusal>> {
+        let name = [self.cookie.name(request.scheme == Scheme::Https)];
+        let mut prior = None;
+        for text in cookie_values(&request.headers, &name) {
+            let opened = self.with_visitor(request, |visitor| {
+                clearance::open(&self.ring, &self.settings.lives, visitor, now, text, &accepts, level)
+            });
+            match opened {
+                Ok(clearance) => return Ok(clearance),
+                Err(refusal) => prior = Some(refusal),
+            }
+        }
+        Err(prior)
+    }
+
+    /// The facts of a visitor that tokens are bound to, as the settings say.
+    pub(super) fn with_visitor<T>(&self, request: &Request<'_>, run: impl FnOnce(&Visitor<'_>) -> T) -> T {
+        let challenge = &self.settings.challenge;
+        let prefix = request.client.filter(|_| challenge.bind_prefix).map(Prefix::of);
+        run(&Visitor {
+            host: &request.host,
+            agent: &request.agent(),
+            net: prefix.as_ref().map_or(&[], Prefix::as_bytes),
+            ja4: request.ja4().filter(|_| challenge.bind_ja4).unwrap_or_default(),
+        })
+    }
+
+    /// The policy of this name; one that is not loaded is the default, counted.
+    fn named(&self, name: Option<&str>, mode: Mode) -> &Policy {
+        if mode == Mode::Record && name.is_some_and(|name| name != DEFAULT_POLICY) {
+            self.state.metrics.unknown_policy.inc();
+        }
+        &self.policy
+    }
+
+    /// Runs a step of a request so that a panic ends this request only, and is counted.
+    pub(super) fn contained<T>(&self, run: impl FnOnce() -> T, otherwise: impl FnOnce() -> T) -> T {
+        catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
+            self.state.metrics.panics.inc();
+            otherwise()
+        })
+    }
+}

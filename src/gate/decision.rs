@@ -1,0 +1,193 @@
+//! The verdict and what goes with it.
+
+use std::fmt;
+
+use crate::clock::Timestamp;
+use crate::crypto::{Refusal, Seed};
+use crate::policy::{Action, Outcome, Toll};
+use crate::request::Unfit;
+
+/// What time and chance bring to a decision: arguments, so that a decision can be repeated.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment {
+    /// When the question arrived.
+    pub now: Timestamp,
+    /// Fresh randomness.
+    pub seed: Seed,
+}
+
+/// The way in that a question came.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Face {
+    /// Envoy's HTTP service: 200 and nothing else allows.
+    Check,
+    /// Traefik, Caddy and their like: any 2xx allows.
+    Forward,
+    /// Envoy's gRPC service.
+    Grpc,
+    /// nginx `auth_request`: 2xx allows, 401 and 403 refuse, all else is an error.
+    Nginx,
+}
+
+impl Face {
+    /// Every face.
+    pub const ALL: [Self; 4] = [Self::Check, Self::Forward, Self::Grpc, Self::Nginx];
+
+    /// The word in logs and metrics.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Check => "check",
+            Self::Forward => "forward",
+            Self::Grpc => "grpc",
+            Self::Nginx => "nginx",
+        }
+    }
+}
+
+/// What the gate decides.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Verdict {
+    /// Let it through.
+    Allow,
+    /// Make the visitor pay first.
+    Challenge,
+    /// Refuse it.
+    Deny,
+    /// Too much from this visitor: later.
+    Limit,
+    /// The facts do not suffice. Never an allow.
+    Undecided,
+}
+
+impl Verdict {
+    /// Every verdict.
+    pub const ALL: [Self; 5] = [Self::Allow, Self::Challenge, Self::Deny, Self::Limit, Self::Undecided];
+
+    /// The word in headers, logs, metrics and JSON.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Challenge => "challenge",
+            Self::Deny => "deny",
+            Self::Limit => "limit",
+            Self::Undecided => "undecided",
+        }
+    }
+}
+
+impl From<Action> for Verdict {
+    fn from(action: Action) -> Self {
+        match action {
+            Action::Allow => Self::Allow,
+            Action::Challenge => Self::Challenge,
+            Action::Deny => Self::Deny,
+        }
+    }
+}
+
+/// The 128-bit id of a decision: the same in the page, the log and the app's headers.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct DecisionId([u8; 16]);
+
+impl DecisionId {
+    /// An id from random bytes.
+    pub const fn new(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
+}
+
+impl fmt::Display for DecisionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// What would have been decided, had shadow mode not been on.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Shadow<'g> {
+    /// The verdict that was not carried out.
+    pub verdict: Verdict,
+    /// The rule behind it.
+    pub rule: &'g str,
+}
+
+/// A decision and what led to it. Borrows from the gate, so that deciding allocates nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct Decision<'g> {
+    /// What to do.
+    pub verdict: Verdict,
+    /// The rule that decided: `bot/NAME`, `threshold/NAME`, `default/allow`, or why the request was not judged.
+    pub rule: &'g str,
+    /// The sum of the WEIGH rules above it.
+    pub weight: i64,
+    /// The id.
+    pub id: DecisionId,
+    /// What would have been decided.
+    pub shadow: Option<Shadow<'g>>,
+    /// What the rule asks, where it asks something.
+    pub toll: Option<&'g Toll>,
+    /// Why a clearance that came along did not count.
+    pub prior: Option<Refusal>,
+    /// Seconds until a limited visitor may ask again; 0 where that does not apply.
+    pub retry_after: u64,
+}
+
+impl<'g> Decision<'g> {
+    /// A decision without a policy's help.
+    pub(super) const fn bare(verdict: Verdict, rule: &'g str, id: DecisionId) -> Self {
+        Self { verdict, rule, weight: 0, id, shadow: None, toll: None, prior: None, retry_after: 0 }
+    }
+
+    /// What an unfit request gets: malformed is a denial, incomplete is no decision.
+    pub(super) fn unfit(unfit: Unfit, id: DecisionId) -> Self {
+        match unfit {
+            Unfit::Malformed(part) => Self::bare(Verdict::Deny, malformed(part), id),
+            Unfit::Incomplete(fact) => Self::bare(Verdict::Undecided, incomplete(fact), id),
+        }
+    }
+
+    /// What the policy says.
+    pub(super) fn of(outcome: &Outcome<'g>, id: DecisionId) -> Self {
+        Self {
+            weight: outcome.weight,
+            toll: outcome.toll,
+            shadow: outcome.shadow.map(|(action, rule)| Shadow { verdict: action.into(), rule }),
+            ..Self::bare(outcome.action.into(), outcome.rule, id)
+        }
+    }
+
+    /// The headers that tell the app, and the operator, what was decided: always all four, so that none the visitor sent survives.
+    pub fn headers(&self) -> [(&'static str, String); 4] {
+        let rule =
+            self.rule.chars().map(|c| if c.is_ascii_graphic() || c == ' ' { c } else { '?' }).collect();
+        [
+            ("x-tollgate-verdict", self.verdict.as_str().to_owned()),
+            ("x-tollgate-rule", rule),
+            ("x-tollgate-weight", self.weight.to_string()),
+            ("x-tollgate-id", self.id.to_string()),
+        ]
+    }
+}
+
+const fn malformed(part: &'static str) -> &'static str {
+    match part.as_bytes() {
+        b"headers" => "malformed/headers",
+        b"host" => "malformed/host",
+        b"method" => "malformed/method",
+        b"scheme" => "malformed/scheme",
+        b"target" => "malformed/target",
+        _ => "malformed/request",
+    }
+}
+
+const fn incomplete(fact: &'static str) -> &'static str {
+    match fact.as_bytes() {
+        b"host" => "undecided/host",
+        b"method" => "undecided/method",
+        b"peer" => "undecided/peer",
+        b"randomness" => "undecided/randomness",
+        b"scheme" => "undecided/scheme",
+        b"target" => "undecided/target",
+        _ => "undecided/request",
+    }
+}

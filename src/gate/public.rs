@@ -1,0 +1,254 @@
+//! The public prefix: what a visitor's browser may ask of us, without a clearance and without a rule.
+
+use super::decide::Mode;
+use super::{DecisionId, Face, Gate, Moment, Response, Verdict};
+use crate::challenge::Check;
+use crate::challenge::page::Notice;
+use crate::clearance::{self, Claims, Sealed};
+use crate::crypto::Refusal;
+use crate::request::{Prefix, Request, Scheme, Single, Unfit, cookie_values};
+
+impl Gate {
+    /// Whether a target belongs to the public prefix: by its raw bytes *and* by every reading, so that no `..` makes it an exemption.
+    pub fn is_public(&self, request: &Request<'_>) -> bool {
+        let prefix = self.settings.prefix.as_bytes();
+        request.target.raw.starts_with(prefix)
+            && request.target.readings.all(|reading| reading.starts_with(prefix))
+    }
+
+    /// Answers a request that a proxy routed to the public prefix. `form` is the body of a form post. `asked` is the
+    /// request that nginx's error page describes in `X-Forwarded-*`; only `page` looks at it.
+    pub fn public(
+        &self,
+        request: &Result<Request<'_>, Unfit>,
+        form: Option<&[u8]>,
+        asked: &Result<Request<'_>, Unfit>,
+        moment: &Moment,
+    ) -> Response {
+        let id = DecisionId::new(moment.seed.decision);
+        let answer = || match request {
+            Err(Unfit::Incomplete(_)) => self.unavailable(id),
+            Err(Unfit::Malformed(part)) => self.plain(400, format!("malformed {part}\n")),
+            Ok(request) if !self.is_public(request) => self.not_found(),
+            Ok(request) if self.endpoint(request) == b"page" => self.error_page(request, asked, moment),
+            Ok(request) => self.public_endpoint(request, form, moment),
+        };
+        self.contained(answer, || self.unavailable(id))
+    }
+
+    /// The name behind the prefix: raw bytes, so that no other spelling is an endpoint.
+    fn endpoint<'a>(&self, request: &Request<'a>) -> &'a [u8] {
+        &request.target.path()[self.settings.prefix.len()..]
+    }
+
+    /// Every endpoint that is answered in line as well as on the http listener.
+    pub(super) fn public_endpoint(
+        &self,
+        request: &Request<'_>,
+        form: Option<&[u8]>,
+        moment: &Moment,
+    ) -> Response {
+        match (self.endpoint(request), request.method) {
+            (b"answer", "POST") => self.accept_answer(request, form, moment),
+            (b"answer", _) => self.wrong_method("POST"),
+            (b"check", "GET" | "HEAD") => self.probe(request, moment),
+            (b"wait", "GET" | "HEAD") => self.wait(request, moment),
+            (b"check" | b"wait", _) => self.wrong_method("GET, HEAD"),
+            (name, method) => match name.strip_prefix(b"static/") {
+                Some(file) => self.file(file, method, request),
+                None => self.not_found(),
+            },
+        }
+    }
+
+    fn not_found(&self) -> Response {
+        self.plain(404, "not found\n")
+    }
+
+    fn wrong_method(&self, allowed: &'static str) -> Response {
+        self.plain(405, "wrong method\n").header("allow", allowed)
+    }
+
+    /// An immutable asset, named by its hash.
+    fn file(&self, name: &[u8], method: &str, request: &Request<'_>) -> Response {
+        let Some(asset) = std::str::from_utf8(name).ok().and_then(|name| self.pages.asset(name)) else {
+            return self.not_found();
+        };
+        if !matches!(method, "GET" | "HEAD") {
+            return self.wrong_method("GET, HEAD");
+        }
+        let known = request.header("if-none-match").is_some_and(|tags| {
+            tags.split(|b| *b == b',')
+                .map(<[u8]>::trim_ascii)
+                .any(|tag| tag.strip_prefix(b"W/").unwrap_or(tag) == asset.etag.as_bytes())
+        });
+        let response = if known {
+            Response::empty(304)
+        } else {
+            Response::asset(asset.content_type, asset.body.clone(), Some(asset.gzip.clone()))
+                .header("content-security-policy", asset.security_policy)
+                .header("cross-origin-resource-policy", "same-origin")
+                .header("x-content-type-options", "nosniff")
+        };
+        response
+            .header("cache-control", "public, max-age=31536000, immutable")
+            .header("etag", asset.etag.clone())
+    }
+
+    /// The page's cookie probe: whether the clearance came back.
+    fn probe(&self, request: &Request<'_>, moment: &Moment) -> Response {
+        let came_back = self.clearance(request, moment.now, |_| true, 0).is_ok();
+        Response::empty(if came_back { 204 } else { 403 })
+            .header("cache-control", "no-store")
+            .header("vary", "Cookie")
+    }
+
+    /// nginx's error page: decides again about the request that was refused, without recording it a second time.
+    fn error_page(
+        &self,
+        request: &Request<'_>,
+        asked: &Result<Request<'_>, Unfit>,
+        moment: &Moment,
+    ) -> Response {
+        if !matches!(request.method, "GET" | "HEAD") {
+            return self.wrong_method("GET, HEAD");
+        }
+        // Asked by a visitor, the request described is the one for this very page: then there is nothing to tell.
+        if asked.as_ref().is_ok_and(|asked| self.is_public(asked)) {
+            return self.not_found();
+        }
+        let decision = self.judge(None, asked, moment, Mode::Peek, &mut ());
+        match (decision.verdict, asked) {
+            // The first question was refused, this one is not: a limit ran out or a policy was loaded in between.
+            (Verdict::Allow, Ok(asked)) => self.notice(403, asked, Notice::Allowed, moment),
+            (Verdict::Allow, Err(_)) | (Verdict::Undecided, _) => self.unavailable(decision.id),
+            _ => self.refusal(Face::Nginx, asked, &decision, moment),
+        }
+    }
+
+    /// An answer to a challenge of kind work.
+    fn accept_answer(&self, request: &Request<'_>, form: Option<&[u8]>, moment: &Moment) -> Response {
+        let (outcome, response) = match self.verify_answer(request, form, moment) {
+            Ok(sealed) => ("accepted", self.cleared(204, request, &sealed, moment)),
+            Err((refusal, retry_after)) => {
+                let status = match refusal {
+                    Refusal::Malformed => 400,
+                    Refusal::Many => 429,
+                    _ => 403,
+                };
+                let response = self.plain(status, refusal.code());
+                (
+                    refusal.code(),
+                    if retry_after > 0 {
+                        response.header("retry-after", retry_after.to_string())
+                    } else {
+                        response
+                    },
+                )
+            }
+        };
+        self.state.metrics.answer("work", outcome);
+        response
+    }
+
+    /// The checks of an answer, cheapest first. Minting is reached through this one `Ok`.
+    fn verify_answer(
+        &self,
+        request: &Request<'_>,
+        form: Option<&[u8]>,
+        moment: &Moment,
+    ) -> Result<Sealed, (Refusal, u64)> {
+        let refused = |refusal| (refusal, 0);
+        if !same_origin(request) {
+            return Err(refused(Refusal::Origin));
+        }
+        let text = answer_text(request, form).ok_or((Refusal::Malformed, 0))?;
+        let answer = self.check(request, moment, |check| check.answer(&text)).map_err(refused)?;
+        let sealed = self.seal(answer.paid()).map_err(refused)?;
+        // A visitor who already holds what this answer buys gets it again without a hash.
+        let name = [self.cookie.name(request.scheme == Scheme::Https)];
+        if cookie_values(&request.headers, &name).any(|held| held == sealed.text.as_bytes()) {
+            return Ok(sealed);
+        }
+        let network = request.client.map(Prefix::of);
+        self.state
+            .answers()
+            .take(&network, moment.now)
+            .map_err(|wait| (Refusal::Many, wait.as_secs() + 1))?;
+        answer.verify().map_err(refused)?;
+        Ok(sealed)
+    }
+
+    /// Runs a check of a token against this visitor and this policy.
+    pub(super) fn check<T>(
+        &self,
+        request: &Request<'_>,
+        moment: &Moment,
+        run: impl FnOnce(&Check<'_>) -> T,
+    ) -> T {
+        self.with_visitor(request, |visitor| {
+            run(&Check { ring: &self.ring, limits: &self.challenge_limits, visitor, now: moment.now })
+        })
+    }
+
+    /// The clearance that was paid for.
+    pub(super) fn seal(&self, paid: &crate::challenge::Paid) -> Result<Sealed, Refusal> {
+        let claims = Claims {
+            key_id: paid.key_id,
+            kind: paid.kind,
+            level: paid.level,
+            issued: paid.issued,
+            id: paid.id,
+            binding: paid.binding,
+        };
+        clearance::seal(&self.ring, &claims, &self.settings.lives).ok_or(Refusal::Key)
+    }
+
+    /// An answer that hands out a clearance.
+    pub(super) fn cleared(
+        &self,
+        status: u16,
+        request: &Request<'_>,
+        sealed: &Sealed,
+        moment: &Moment,
+    ) -> Response {
+        let age = sealed.expires.saturating_sub(moment.now.seconds());
+        Response::empty(status)
+            .header("set-cookie", self.cookie.header(request.scheme == Scheme::Https, &sealed.text, age))
+            .header("cache-control", "no-store")
+            .header("vary", "Cookie")
+    }
+}
+
+/// The text of an answer: one header, or one form field, or both with the same text.
+fn answer_text(request: &Request<'_>, form: Option<&[u8]>) -> Option<Vec<u8>> {
+    let mut lines = request.headers.all("tollgate-answer");
+    let header = lines.next();
+    let mut fields = form_urlencoded::parse(form.unwrap_or_default()).filter(|(name, _)| name == "a");
+    let field = fields.next().map(|(_, value)| value.into_owned().into_bytes());
+    if lines.next().is_some() || fields.next().is_some() {
+        return None;
+    }
+    match (header, field) {
+        (Some(header), Some(field)) if header != field => None,
+        (header, field) => header.map(<[u8]>::to_vec).or(field),
+    }
+}
+
+/// Whether a browser that says where a post comes from says: from this very origin. Programs say nothing.
+fn same_origin(request: &Request<'_>) -> bool {
+    let site = match request.headers.single("sec-fetch-site") {
+        Single::Absent => true,
+        Single::Conflict => false,
+        Single::One(site) => site == b"same-origin",
+    };
+    let origin = match request.headers.single("origin") {
+        Single::Absent => true,
+        Single::Conflict => false,
+        Single::One(origin) => origin
+            .strip_prefix(request.scheme.as_str().as_bytes())
+            .and_then(|rest| rest.strip_prefix(b"://"))
+            .is_some_and(|host| host.eq_ignore_ascii_case(request.host.authority(request.scheme))),
+    };
+    site && origin
+}

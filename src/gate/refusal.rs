@@ -1,0 +1,255 @@
+//! What a visitor gets instead of the app: a page for a person, a short answer for a program.
+
+use super::{Decision, DecisionId, Face, Gate, Moment, Response, Verdict};
+use crate::challenge::page::{ChallengeView, Notice, NoticeView, WaitLink, Work, security_policy};
+use crate::challenge::{Stamp, Token, issue_wait, issue_work};
+use crate::clearance;
+use crate::crypto::{Kind, Refusal, encode};
+use crate::policy::Toll;
+use crate::request::{Request, Scheme, Unfit, Wants, cookie_values};
+
+const HTML: &str = "text/html; charset=utf-8";
+const PROBLEM: &str = "application/problem+json";
+const TEXT: &str = "text/plain; charset=utf-8";
+
+/// A clearance that was refused for who shows it, though it is younger than this, would be refused again at once: the
+/// page then waits for a click instead of going in circles.
+const FRESH_SECONDS: u64 = 60;
+
+impl Gate {
+    /// The answer to a challenged, denied or limited request.
+    pub(super) fn refusal(
+        &self,
+        face: Face,
+        request: &Result<Request<'_>, Unfit>,
+        decision: &Decision<'_>,
+        moment: &Moment,
+    ) -> Response {
+        let status = self.status(face, decision.verdict);
+        let response = match request {
+            Ok(request) => self.contained(
+                || match (decision.verdict, decision.toll) {
+                    (Verdict::Challenge, Some(toll)) => {
+                        self.challenge(status, request, toll, decision, moment)
+                    }
+                    _ => self.denial(status, request, decision, moment),
+                },
+                || self.unavailable(decision.id),
+            ),
+            Err(_) => {
+                self.plain(status, format!("This request cannot be answered. Request {}\n", decision.id))
+            }
+        };
+        match decision.retry_after {
+            0 => response,
+            seconds => response.header("retry-after", seconds.to_string()),
+        }
+    }
+
+    /// A challenge: the page with its puzzle, or the token for a program that can pay.
+    fn challenge(
+        &self,
+        status: u16,
+        request: &Request<'_>,
+        toll: &Toll,
+        decision: &Decision<'_>,
+        moment: &Moment,
+    ) -> Response {
+        let wants = Wants::of(request);
+        let work = (toll.kind == Kind::Work).then(|| self.work_token(request, toll, moment));
+        if wants != Wants::Page {
+            self.state.metrics.challenge(toll.kind.as_str());
+            let token =
+                work.unwrap_or_else(|| self.wait_token(request, toll.level, toll.seconds.into(), moment));
+            return self
+                .short(status, wants, "challenge", decision.id)
+                .header("tollgate-challenge", token.text());
+        }
+        let seconds = self.wait_seconds(toll);
+        let link = seconds.map(|seconds| {
+            let token = self.wait_token(request, toll.level, seconds, moment);
+            (seconds, self.wait_url(&token, request.target.raw))
+        });
+        let text = work.as_ref().map(Token::text);
+        let work = work.zip(text.as_deref()).map(|(token, text)| Work {
+            token: text,
+            k: token.k(),
+            size: token.size(),
+            target: token.target(),
+            ttl: token.ttl(),
+        });
+        self.state.metrics.challenge(toll.kind.as_str());
+        let nonce = encode(&moment.seed.nonce);
+        let page = self.pages.challenge(&ChallengeView {
+            accept_language: &request.header("accept-language").unwrap_or_default(),
+            host: &request.host,
+            request_id: &decision.id.to_string(),
+            nonce: &nonce,
+            method: request.method,
+            work,
+            wait: link.as_ref().map(|(seconds, url)| WaitLink { seconds: *seconds, url }),
+            prior: decision.prior.map(Refusal::code),
+            prior_is_fresh: decision.prior.is_some() && self.holds_fresh_clearance(request, moment),
+            original: &String::from_utf8_lossy(request.target.raw),
+        });
+        self.page(status, page, &nonce)
+    }
+
+    fn denial(
+        &self,
+        status: u16,
+        request: &Request<'_>,
+        decision: &Decision<'_>,
+        moment: &Moment,
+    ) -> Response {
+        match (Wants::of(request), decision.verdict) {
+            (Wants::Page, Verdict::Limit) => self.notice(status, request, Notice::Limit, moment),
+            (Wants::Page, _) => self.notice(status, request, Notice::Deny, moment),
+            (wants, verdict) => self.short(status, wants, verdict.as_str(), decision.id),
+        }
+    }
+
+    /// A page that only says something.
+    pub(super) fn notice(
+        &self,
+        status: u16,
+        request: &Request<'_>,
+        notice: Notice<'_>,
+        moment: &Moment,
+    ) -> Response {
+        let nonce = encode(&moment.seed.nonce);
+        let page = self.pages.notice(&NoticeView {
+            accept_language: &request.header("accept-language").unwrap_or_default(),
+            host: &request.host,
+            request_id: &DecisionId::new(moment.seed.decision).to_string(),
+            nonce: &nonce,
+            notice,
+        });
+        self.page(status, page, &nonce)
+    }
+
+    fn page(&self, status: u16, page: String, nonce: &str) -> Response {
+        uncached(Response::text(status, HTML, page))
+            .header("content-security-policy", security_policy(nonce))
+            .header("referrer-policy", "same-origin")
+            .header("cross-origin-resource-policy", "same-origin")
+    }
+
+    /// An answer for a program.
+    fn short(&self, status: u16, wants: Wants, verdict: &'static str, id: DecisionId) -> Response {
+        uncached(match wants {
+            Wants::Empty => Response::empty(status),
+            Wants::Text => Response::text(status, TEXT, format!("tollgate: {verdict}, request {id}")),
+            Wants::Page | Wants::Problem => {
+                let problem = serde_json::json!({
+                    "type": format!("urn:tollgate:{verdict}"),
+                    "title": match verdict {
+                        "challenge" => "A small proof of work is asked first",
+                        "limit" => "Too many requests",
+                        _ => "This request is refused",
+                    },
+                    "status": status,
+                    "request": id.to_string(),
+                });
+                Response::text(status, PROBLEM, problem.to_string())
+            }
+        })
+    }
+
+    /// One line of plain text.
+    pub(super) fn plain(&self, status: u16, text: impl Into<String>) -> Response {
+        uncached(Response::text(status, TEXT, text))
+    }
+
+    /// The answer where the gate cannot decide. Closed: the app is not asked.
+    pub(super) fn undecided(&self, decision: &Decision<'_>) -> Response {
+        self.unavailable(decision.id)
+    }
+
+    pub(super) fn unavailable(&self, id: DecisionId) -> Response {
+        self.plain(
+            503,
+            format!("The gate of this site cannot decide about this request right now. Request {id}\n"),
+        )
+        .header("retry-after", "5")
+    }
+
+    fn stamp<T>(&self, request: &Request<'_>, moment: &Moment, issue: impl FnOnce(&Stamp<'_>) -> T) -> T {
+        self.with_visitor(request, |visitor| {
+            issue(&Stamp {
+                ring: &self.ring,
+                visitor,
+                policy: self.policy_id,
+                id: moment.seed.challenge,
+                now: moment.now,
+                ttl: self.settings.challenge.ttl,
+            })
+        })
+    }
+
+    fn work_token(&self, request: &Request<'_>, toll: &Toll, moment: &Moment) -> Token {
+        self.stamp(request, moment, |stamp| issue_work(stamp, toll.level, self.settings.challenge.size))
+    }
+
+    pub(super) fn wait_token(
+        &self,
+        request: &Request<'_>,
+        level: u8,
+        seconds: u32,
+        moment: &Moment,
+    ) -> Token {
+        self.stamp(request, moment, |stamp| issue_wait(stamp, level, seconds))
+    }
+
+    /// How long a visitor without scripts waits; `None` where the lane is off for this toll.
+    fn wait_seconds(&self, toll: &Toll) -> Option<u32> {
+        let wait = &self.settings.wait;
+        match toll.kind {
+            Kind::Wait => Some(toll.seconds.into()),
+            Kind::Work if !(wait.enabled && toll.wait_lane && toll.level <= wait.max_level) => None,
+            Kind::Work => {
+                let seconds: u32 = match toll.level {
+                    ..=12 => 3,
+                    13..=14 => 5,
+                    _ => 15,
+                };
+                Some(seconds.max(self.challenge_limits.min_wait))
+            }
+        }
+    }
+
+    /// Whether the visitor came with a clearance that we issued a moment ago.
+    fn holds_fresh_clearance(&self, request: &Request<'_>, moment: &Moment) -> bool {
+        let name = [self.cookie.name(request.scheme == Scheme::Https)];
+        cookie_values(&request.headers, &name)
+            .filter_map(|text| clearance::issued(&self.ring, text).ok())
+            .any(|issued| moment.now.seconds() < issued + FRESH_SECONDS)
+    }
+
+    /// The visitor's status: what the policy says, where the face can express it, else what the settings say.
+    /// Over HTTP a 200 from us would ask the app, and a 5xx counts as an error of ours, so neither is ever a refusal.
+    pub(super) fn status(&self, face: Face, verdict: Verdict) -> u16 {
+        let (wanted, fallback) = match verdict {
+            Verdict::Allow => return 200,
+            Verdict::Challenge => (self.policy.status().challenge, self.settings.status.challenge),
+            Verdict::Deny => (self.policy.status().deny, self.settings.status.deny),
+            Verdict::Limit => return 429,
+            Verdict::Undecided => return 503,
+        };
+        let expressible = |status: &u16| match face {
+            Face::Check => (400..500).contains(status),
+            Face::Forward | Face::Nginx => (400..600).contains(status),
+            Face::Grpc => (200..600).contains(status),
+        };
+        wanted.into_iter().chain([fallback]).find(expressible).unwrap_or(403)
+    }
+}
+
+/// Marks an answer as one for this visitor, now, and for nobody's index.
+fn uncached(response: Response) -> Response {
+    response
+        .header("cache-control", "no-store")
+        .header("vary", "Cookie, Accept, Sec-Fetch-Mode, Sec-Fetch-Dest, User-Agent")
+        .header("x-robots-tag", "noindex")
+        .header("x-content-type-options", "nosniff")
+}

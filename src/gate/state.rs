@@ -1,0 +1,76 @@
+//! What outlives a reload: the counters and the limiters.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use prometheus_client::metrics::counter::Counter;
+
+use super::{Decision, Face, Limits, Verdict};
+use crate::clock::Timestamp;
+use crate::crypto::Kind;
+use crate::memory::Limiter;
+use crate::metrics::Metrics;
+use crate::request::Prefix;
+
+/// The most clearances whose rate is remembered; with the limiter's cost an entry this is a few MiB.
+const CLEARANCES: u64 = 100_000;
+/// The most networks whose answers are counted.
+const NETWORKS: u64 = 50_000;
+
+/// Counters and limiters, shared by one gate after the other.
+#[derive(Debug)]
+pub struct State {
+    /// Every counter of the process.
+    pub metrics: Metrics,
+    decisions: [[Counter; Verdict::ALL.len()]; Face::ALL.len()],
+    answers: Limiter<Option<Prefix>>,
+    work: Limiter<[u8; 16]>,
+    wait: Limiter<[u8; 16]>,
+    logged: AtomicU64,
+}
+
+impl State {
+    /// Empty memory, counters at zero.
+    pub fn new(limits: &Limits) -> Self {
+        let metrics = Metrics::new();
+        let decisions = Face::ALL
+            .map(|face| Verdict::ALL.map(|verdict| metrics.decisions(face.as_str(), verdict.as_str())));
+        Self {
+            decisions,
+            metrics,
+            answers: Limiter::new(limits.answers, NETWORKS),
+            work: Limiter::new(limits.work, CLEARANCES),
+            wait: Limiter::new(limits.wait, CLEARANCES),
+            logged: AtomicU64::new(0),
+        }
+    }
+
+    /// Counts a decision.
+    pub(super) fn count(&self, face: Face, decision: &Decision<'_>) {
+        self.decisions[face as usize][decision.verdict as usize].inc();
+        if let Some(shadow) = decision.shadow {
+            self.metrics.shadowed(shadow.verdict.as_str());
+        }
+        if let Some(prior) = decision.prior {
+            self.metrics.clearance_refused(prior.code());
+        }
+    }
+
+    /// Whether a line about something an attacker can cause at will is due: at most one a second.
+    pub(super) fn log_due(&self, now: Timestamp) -> bool {
+        let second = now.seconds();
+        self.logged.swap(second, Ordering::Relaxed) != second
+    }
+
+    /// The limiter of answers, by network. Visitors without address evidence share one cell.
+    pub(super) fn answers(&self) -> &Limiter<Option<Prefix>> {
+        &self.answers
+    }
+
+    /// The limiter of requests under a clearance of this kind.
+    pub(super) fn clearances(&self, kind: Kind) -> &Limiter<[u8; 16]> {
+        match kind {
+            Kind::Wait => &self.wait,
+            Kind::Work => &self.work,
+        }
+    }
+}

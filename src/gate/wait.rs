@@ -1,0 +1,104 @@
+//! The no-script lane: a signed link that counts once its time has come.
+
+use super::{Gate, Moment, Response};
+use crate::challenge::page::Notice;
+use crate::challenge::{Token, way_back};
+use crate::crypto::{Refusal, decode, encode};
+use crate::request::{MAX_TARGET, Request};
+
+impl Gate {
+    /// The link of a wait: relative, with the way back signed together with its token.
+    pub(super) fn wait_url(&self, token: &Token, target: &[u8]) -> String {
+        let path = if way_back::is_safe(target) { target } else { b"/" };
+        let tag = way_back::sign(&self.ring, token, path);
+        format!("{}wait?t={}&r={}&s={}", self.settings.prefix, token.text(), encode(path), encode(&tag))
+    }
+
+    /// Answers such a link. The only place that redirects, and only to a path of this site that we signed ourselves.
+    pub(super) fn wait(&self, request: &Request<'_>, moment: &Moment) -> Response {
+        let query = request.target.query.unwrap_or_default();
+        let mut buffer = [0; MAX_TARGET];
+        let Some((token, path, tag)) = self.signed_link(query, &mut buffer) else {
+            return self.refuse_wait(request, Refusal::Forged, moment);
+        };
+        if way_back::verify(&self.ring, token.text().as_bytes(), path, &tag).is_err() {
+            return self.refuse_wait(request, Refusal::Forged, moment);
+        }
+        // The second visit: did the cookie come back?
+        if parameter(query, b"p") == Some(b"1") {
+            return match self.clearance(request, moment.now, |_| true, 0) {
+                Ok(_) => self.redirect(&String::from_utf8_lossy(path)),
+                Err(_) => self.notice(403, request, Notice::CookiesBlocked { url: None }, moment),
+            };
+        }
+        match self
+            .check(request, moment, |check| check.wait(token.text().as_bytes()))
+            .and_then(|paid| self.seal(&paid))
+        {
+            Ok(sealed) => {
+                self.state.metrics.answer("wait", "accepted");
+                let again = format!("{}&p=1", String::from_utf8_lossy(request.target.raw));
+                self.cleared(303, request, &sealed, moment).header("location", again)
+            }
+            Err(Refusal::Early) => {
+                let left = u64::from(token.issued())
+                    .saturating_add(token.seconds().into())
+                    .saturating_sub(moment.now.seconds());
+                let seconds = u32::try_from(left).unwrap_or(u32::MAX);
+                self.early(
+                    request,
+                    seconds,
+                    &String::from_utf8_lossy(request.target.raw),
+                    Refusal::Early,
+                    moment,
+                )
+            }
+            // A wait that took too long starts anew, for the same path.
+            Err(Refusal::Expired) => {
+                let fresh = self.wait_token(request, token.level(), token.seconds(), moment);
+                self.early(request, token.seconds(), &self.wait_url(&fresh, path), Refusal::Expired, moment)
+            }
+            Err(refusal) => self.refuse_wait(request, refusal, moment),
+        }
+    }
+
+    fn early(
+        &self,
+        request: &Request<'_>,
+        seconds: u32,
+        url: &str,
+        refusal: Refusal,
+        moment: &Moment,
+    ) -> Response {
+        self.state.metrics.answer("wait", refusal.code());
+        self.notice(403, request, Notice::Early { seconds, url }, moment)
+    }
+
+    fn refuse_wait(&self, request: &Request<'_>, refusal: Refusal, moment: &Moment) -> Response {
+        self.state.metrics.answer("wait", refusal.code());
+        self.notice(403, request, Notice::WaitRefused { reason: refusal.code() }, moment)
+    }
+
+    fn redirect(&self, location: &str) -> Response {
+        Response::empty(303)
+            .header("location", location.to_owned())
+            .header("cache-control", "no-store")
+            .header("vary", "Cookie")
+    }
+
+    /// The parts of a link, as far as they can be read.
+    fn signed_link<'b>(&self, query: &[u8], buffer: &'b mut [u8]) -> Option<(Token, &'b [u8], Vec<u8>)> {
+        let token = Token::parse(parameter(query, b"t")?).ok()?;
+        let path = decode(parameter(query, b"r")?, buffer)?;
+        let mut tag = [0; 16];
+        let tag = decode(parameter(query, b"s")?, &mut tag)?.to_vec();
+        Some((token, path, tag))
+    }
+}
+
+/// The value of a parameter that stands exactly once. Values are base64url, so nothing needs decoding.
+fn parameter<'q>(query: &'q [u8], name: &[u8]) -> Option<&'q [u8]> {
+    let mut values =
+        query.split(|b| *b == b'&').filter_map(|pair| pair.strip_prefix(name)?.strip_prefix(b"="));
+    values.next().filter(|_| values.next().is_none())
+}

@@ -1,0 +1,149 @@
+//! The compiled form of a policy: what evaluation needs and nothing else.
+//! Today a list that is walked; what is shared between rules is to be found here.
+
+use std::ops::RangeInclusive;
+
+use super::expression::Expression;
+use super::glob::Globs;
+use super::load::Defaults;
+use super::networks::Networks;
+use super::pattern::Pattern;
+use super::read::never_there;
+use super::rule::{Asks, Fallback, Matchers, Rules};
+use super::toll::Toll;
+use super::{Policy, Status};
+
+/// A policy ready to be asked.
+#[derive(Debug)]
+pub(super) struct Compiled {
+    pub(super) rules: Vec<Rule>,
+    pub(super) thresholds: Vec<Threshold>,
+    pub(super) default: Asks,
+    /// The name under which the default decides.
+    pub(super) default_name: &'static str,
+    /// Whether the whole file only observes.
+    pub(super) shadow: bool,
+    pub(super) status: Status,
+    pub(super) levels: RangeInclusive<u8>,
+}
+
+/// One rule; all of its matchers must match.
+#[derive(Debug)]
+pub(super) struct Rule {
+    /// `bot/NAME`.
+    pub(super) label: String,
+    pub(super) asks: Asks,
+    pub(super) shadow: bool,
+    pub(super) addresses: Option<Networks>,
+    pub(super) agent: Option<Pattern>,
+    pub(super) path: Option<Pattern>,
+    pub(super) paths: Option<Globs>,
+    pub(super) headers: Vec<Header>,
+    pub(super) methods: Vec<String>,
+    pub(super) hosts: Option<Globs>,
+}
+
+/// One header that must match.
+#[derive(Debug)]
+pub(super) struct Header {
+    pub(super) name: String,
+    pub(super) test: HeaderTest,
+    pub(super) from: HeaderFrom,
+}
+
+/// What is asked of the value.
+#[derive(Debug)]
+pub(super) enum HeaderTest {
+    /// `.*`: there, and not empty.
+    Present,
+    Pattern(Pattern),
+}
+
+/// Where the value comes from.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum HeaderFrom {
+    /// `User-Agent`, which has its own rules when it is sent twice.
+    Agent,
+    /// `X-Real-Ip`, which always reads as the client's address.
+    Client,
+    /// A name that no request can show.
+    Nowhere,
+    Request,
+}
+
+/// One threshold.
+#[derive(Debug)]
+pub(super) struct Threshold {
+    /// `threshold/NAME`.
+    pub(super) label: String,
+    pub(super) expression: Expression,
+    pub(super) asks: Asks,
+    pub(super) shadow: bool,
+}
+
+/// Compiles what was read.
+pub(super) fn compile(rules: Rules, defaults: &Defaults) -> Policy {
+    let (default, default_name) = match rules.default {
+        Fallback::Implied | Fallback::Said(Asks::Allow | Asks::Weigh(_)) => (Asks::Allow, "default/allow"),
+        Fallback::Said(Asks::Deny) => (Asks::Deny, "default/deny"),
+        Fallback::Said(asks @ Asks::Challenge { .. }) => (asks, "default/challenge"),
+    };
+    // The built-in threshold asks for a weight above 0, which only a WEIGH rule can bring about.
+    let weighs = rules.rules.iter().any(|r| matches!(r.asks, Asks::Weigh(_)));
+    let thresholds: Vec<_> = rules
+        .thresholds
+        .into_iter()
+        .filter(|t| t.place.is_some() || weighs)
+        .map(|t| Threshold {
+            label: format!("threshold/{}", t.name),
+            expression: t.expression,
+            asks: t.asks,
+            shadow: t.shadow,
+        })
+        .collect();
+    let compiled: Vec<_> =
+        rules.rules.into_iter().map(|r| rule(&r.name, r.asks, r.shadow, r.matchers)).collect();
+    let tolls = compiled.iter().map(|r| &r.asks).chain(thresholds.iter().map(|t| &t.asks)).chain([&default]);
+    let levels = levels(tolls.filter_map(Asks::toll), defaults);
+    let (shadow, status) = (rules.shadow, rules.status);
+    Policy(Compiled { rules: compiled, thresholds, default, default_name, shadow, status, levels })
+}
+
+/// From the lowest to the highest level that is asked; a policy that asks for nothing has the default level.
+fn levels<'t>(tolls: impl Iterator<Item = &'t Toll>, defaults: &Defaults) -> RangeInclusive<u8> {
+    let range = tolls.map(|t| t.level).fold(None, |range, level| match range {
+        None => Some((level, level)),
+        Some((low, high)) => Some((level.min(low), level.max(high))),
+    });
+    let (low, high) = range.unwrap_or_else(|| (defaults.level(), defaults.level()));
+    low..=high
+}
+
+fn rule(name: &str, asks: Asks, shadow: bool, matchers: Matchers) -> Rule {
+    Rule {
+        label: format!("bot/{name}"),
+        asks,
+        shadow,
+        addresses: (!matchers.addresses.is_empty()).then(|| Networks::new(&matchers.addresses)),
+        agent: matchers.agent,
+        path: matchers.path,
+        paths: matchers.paths,
+        headers: matchers.headers.into_iter().map(|(name, pattern)| header(name, pattern)).collect(),
+        methods: matchers.methods,
+        hosts: matchers.hosts,
+    }
+}
+
+fn header(name: String, pattern: Pattern) -> Header {
+    let from = match name.to_ascii_lowercase().as_str() {
+        "user-agent" => HeaderFrom::Agent,
+        "x-real-ip" => HeaderFrom::Client,
+        name if never_there(name) => HeaderFrom::Nowhere,
+        _ => HeaderFrom::Request,
+    };
+    let test = match pattern.source() {
+        ".*" => HeaderTest::Present,
+        _ => HeaderTest::Pattern(pattern),
+    };
+    Header { name, test, from }
+}

@@ -1,0 +1,152 @@
+//! What is doubtful about rules that are sound each by itself: unreachable ones, gaps, and trust without evidence.
+
+use std::collections::{HashMap, HashSet};
+
+use super::document::Place;
+use super::report::Report;
+use super::rule::{Asks, Fallback, Rule, Rules, Threshold};
+
+/// Looks at the whole policy. `file` is where findings about the file as a whole are shown.
+pub(super) fn check(rules: &Rules, file: &Place, report: &mut Report) {
+    let mut names = HashSet::new();
+    let mut allowed = Allowed::default();
+    for (index, rule) in rules.rules.iter().enumerate() {
+        report.rule = Some(format!("bot/{}", rule.name));
+        report.chain.clone_from(&rule.chain);
+        if !names.insert(&rule.name) {
+            report
+                .lint("L6", &rule.place, format!("another rule is named `{}` too", rule.name))
+                .at_key("name");
+        }
+        everything(rule, index + 1 < rules.rules.len(), report);
+        trust(rule, report);
+        covered(rule, &mut allowed, report);
+    }
+    report.rule = None;
+    report.chain.clear();
+    thresholds(rules, file, report);
+    if report.strict {
+        catch_all(rules, file, report);
+    }
+}
+
+/// L11: a rule that ends every evaluation, before others or without meaning to.
+fn everything(rule: &Rule, followed: bool, report: &mut Report) {
+    let m = &rule.matchers;
+    let empty = [&m.agent, &m.path].into_iter().flatten().any(|p| p.source().is_empty());
+    let terminal = rule.asks.terminal().is_some() && !rule.shadow && m.match_everything();
+    if empty {
+        report
+            .lint("L11", &rule.place, "an empty pattern matches every request")
+            .advise("write `.*` if that is meant");
+    } else if terminal && followed {
+        report.lint(
+            "L11",
+            &rule.place,
+            "this rule matches every request, so the rules after it are never reached",
+        );
+    }
+}
+
+/// L25 and L27: an ALLOW that anyone can earn by sending the right text.
+fn trust(rule: &Rule, report: &mut Report) {
+    let m = &rule.matchers;
+    if !matches!(rule.asks, Asks::Allow) || m.match_everything() {
+        return;
+    }
+    if m.agent.is_some() && m.keys().len() == 1 {
+        let message = "this rule allows by the user agent alone, and anyone can send it";
+        report.lint("L25", &rule.place, message).at_key("user_agent_regex").advise("add `remote_addresses`");
+    }
+    if m.agent.as_ref().is_some_and(|p| p.has_loose_dot() && !p.is_anchored()) {
+        let message = "an unescaped dot in this pattern matches any character";
+        report.lint("L27", &rule.place, message).at_key("user_agent_regex").advise("write `\\.`");
+    }
+    if m.path.as_ref().is_some_and(|p| !p.is_anchored()) {
+        let message = "this pattern is found anywhere in a path, also in `/private/<that>`";
+        report.lint("L27", &rule.place, message).at_key("path_regex").advise("start it with `^`");
+    }
+}
+
+/// The ALLOW rules so far, found by one of their matchers.
+#[derive(Default)]
+struct Allowed {
+    by_key: HashMap<String, Vec<usize>>,
+    rules: Vec<(HashSet<String>, String)>,
+}
+
+/// L28: a rule whose matchers hold all those of an ALLOW above it, so that it is never reached.
+fn covered(rule: &Rule, allowed: &mut Allowed, report: &mut Report) {
+    let keys = rule.matchers.keys();
+    if matches!(rule.asks, Asks::Allow) && !rule.shadow {
+        if let Some(first) = keys.first() {
+            allowed.by_key.entry(first.clone()).or_default().push(allowed.rules.len());
+            allowed.rules.push((keys.into_iter().collect(), rule.name.clone()));
+        }
+        return;
+    }
+    if !matches!(rule.asks, Asks::Challenge { .. } | Asks::Deny) {
+        return;
+    }
+    let candidates = keys.iter().filter_map(|k| allowed.by_key.get(k)).flatten();
+    let above =
+        candidates.map(|&at| &allowed.rules[at]).find(|(set, _)| set.iter().all(|k| keys.contains(k)));
+    if let Some((_, name)) = above {
+        let message = format!("the rule `{name}` above allows whatever this one matches");
+        report.lint("L28", &rule.place, message).advise("put the narrower rule first");
+    }
+}
+
+/// L15: weights that no threshold judges, thresholds that never judge, thresholds without a weight.
+fn thresholds(rules: &Rules, file: &Place, report: &mut Report) {
+    let weights = samples(&rules.thresholds);
+    let first = |weight: i64| rules.thresholds.iter().position(|t| !t.shadow && t.expression.holds(weight));
+    let Some(place) = rules.thresholds.iter().find_map(|t| t.place.as_ref()) else { return };
+    if !rules.rules.iter().any(|r| matches!(r.asks, Asks::Weigh(_))) {
+        let message = "there are thresholds, but no rule that asks WEIGH, so the weight is always 0";
+        report.lint("L15", place, message).at_key("thresholds");
+    }
+    let gap = weights.iter().find(|w| first(**w).is_none());
+    if let (Some(gap), Fallback::Implied) = (gap, &rules.default) {
+        let message = format!("a weight of {gap} meets no threshold, so it is allowed");
+        report.lint("L15", file, message).at_key("thresholds");
+    }
+    let used: HashSet<_> = weights.iter().filter_map(|w| first(*w)).collect();
+    for (index, threshold) in rules.thresholds.iter().enumerate() {
+        let Some(place) = threshold.place.as_ref().filter(|_| !threshold.shadow && !used.contains(&index))
+        else {
+            continue;
+        };
+        report.rule = Some(format!("threshold/{}", threshold.name));
+        report.lint("L15", place, "no weight ever meets this threshold first").at_key("expression");
+    }
+    report.rule = None;
+}
+
+/// Weights at which something can change: next to every number that is written, and far away.
+fn samples(thresholds: &[Threshold]) -> Vec<i64> {
+    const FAR: i64 = 1 << 40;
+    let mut weights = vec![0, -FAR, FAR];
+    thresholds.iter().for_each(|t| t.expression.literals(&mut weights));
+    let mut near: Vec<_> =
+        weights.iter().flat_map(|w| [w.saturating_sub(1), *w, w.saturating_add(1)]).collect();
+    near.sort_unstable();
+    near.dedup();
+    near.sort_by_key(|w| w.unsigned_abs());
+    near
+}
+
+/// In Tollgate's own language nothing is allowed by omission.
+fn catch_all(rules: &Rules, file: &Place, report: &mut Report) {
+    let said = matches!(rules.default, Fallback::Said(_));
+    let rule =
+        rules.rules.iter().any(|r| r.asks.terminal().is_some() && !r.shadow && r.matchers.match_everything());
+    let judged = samples(&rules.thresholds)
+        .into_iter()
+        .all(|w| rules.thresholds.iter().any(|t| !t.shadow && t.expression.holds(w)));
+    if !said && !rule && !judged {
+        let message = "this policy does not say what happens to a request that no rule matches";
+        let help = "add `default: ALLOW`, `CHALLENGE` or `DENY`, or a last rule with `path_regex: .*`";
+        report.error(file, message).at_key("default").advise(help);
+    }
+}

@@ -1,0 +1,40 @@
+//! Watching an evaluation, for `explain`.
+
+use serde::Serialize;
+
+/// Is told about every rule, threshold and default that an evaluation looks at, in order.
+pub trait Observer {
+    /// One of them: its name, the action it asks for, whether it matched, and a text that says why.
+    fn rule(&mut self, name: &str, action: &str, matched: bool, why: impl FnOnce() -> String);
+}
+
+/// Watches nothing, at no cost.
+impl Observer for () {
+    fn rule(&mut self, _: &str, _: &str, _: bool, _: impl FnOnce() -> String) {}
+}
+
+/// Keeps every step.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Trace {
+    /// The steps, in order.
+    pub steps: Vec<Step>,
+}
+
+/// One rule, threshold or default that was looked at.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+pub struct Step {
+    /// `bot/NAME`, `threshold/NAME` or `default/ACTION`.
+    pub rule: String,
+    /// The action it asks for, as the policy spells it.
+    pub action: String,
+    /// Whether it matched.
+    pub matched: bool,
+    /// Why, in words.
+    pub why: String,
+}
+
+impl Observer for Trace {
+    fn rule(&mut self, name: &str, action: &str, matched: bool, why: impl FnOnce() -> String) {
+        self.steps.push(Step { rule: name.to_owned(), action: action.to_owned(), matched, why: why() });
+    }
+}

@@ -1,0 +1,130 @@
+//! The patterns of rules: Go's regular expressions, compiled when the policy loads and never during a request.
+//! Searches bytes; invalid UTF-8 is made into text once a request, by [`text`], and not here.
+
+mod translate;
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use regex::bytes::{Regex, RegexBuilder};
+use regex_syntax::hir::{Hir, Look};
+
+/// The largest automaton one pattern may need, in bytes. A list of 300 agents without case takes about 200 KiB.
+const MAX_COMPILED: usize = 2 << 20;
+
+/// A compiled pattern.
+#[derive(Clone, Debug)]
+pub(super) struct Pattern {
+    source: String,
+    regex: Regex,
+    everything: bool,
+    loose_dot: bool,
+}
+
+/// Why a pattern is refused, and where in its trimmed text.
+#[derive(Debug)]
+pub(super) struct Refusal {
+    pub(super) message: String,
+    pub(super) range: Range<usize>,
+}
+
+impl Refusal {
+    fn new(range: Range<usize>, message: impl Into<String>) -> Self {
+        Self { message: message.into(), range }
+    }
+}
+
+impl Pattern {
+    /// Compiles a pattern in Go's dialect. White space around it is cut first.
+    pub(super) fn compile(text: &str) -> Result<Self, Refusal> {
+        let source = text.trim();
+        let whole = 0..source.len();
+        if text.ends_with("\\ ") && source.ends_with('\\') {
+            let message =
+                "the blank after the last backslash is cut off with the white space around the pattern";
+            return Err(Refusal::new(whole.end - 1..whole.end, message));
+        }
+        let translated = translate::translate(source)?;
+        let regex = RegexBuilder::new(&translated.rust)
+            .size_limit(MAX_COMPILED)
+            .build()
+            .map_err(|error| Refusal::new(whole, reason(&translated.rust, &error)))?;
+        Ok(Self {
+            source: source.to_owned(),
+            everything: matches_everything(&translated.rust, &regex),
+            loose_dot: translated.loose_dot,
+            regex,
+        })
+    }
+
+    /// Whether it is found anywhere in the text.
+    pub(super) fn is_match(&self, text: &[u8]) -> bool {
+        self.regex.is_match(text)
+    }
+
+    /// The pattern as its author wrote it, trimmed.
+    pub(super) fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// Whether it is certain that it is found in every text.
+    pub(super) fn matches_everything(&self) -> bool {
+        self.everything
+    }
+
+    /// Whether it begins at the start of the text, as far as its spelling tells.
+    pub(super) fn is_anchored(&self) -> bool {
+        ["^", "\\A", "(?i)^"].iter().any(|anchor| self.source.starts_with(anchor))
+    }
+
+    /// Whether it has a dot that was probably meant as a dot: unescaped, and not repeated.
+    pub(super) fn has_loose_dot(&self) -> bool {
+        self.loose_dot
+    }
+}
+
+/// Text as Go's engine sees it: every byte that is no UTF-8 becomes one U+FFFD. Copies only if there is such a byte.
+pub(super) fn text(bytes: &[u8]) -> Cow<'_, [u8]> {
+    if std::str::from_utf8(bytes).is_ok() {
+        return Cow::Borrowed(bytes);
+    }
+    let mut out = Vec::with_capacity(bytes.len() + 16);
+    for chunk in bytes.utf8_chunks() {
+        out.extend_from_slice(chunk.valid().as_bytes());
+        chunk.invalid().iter().for_each(|_| out.extend_from_slice("\u{fffd}".as_bytes()));
+    }
+    Cow::Owned(out)
+}
+
+/// A match of nothing that needs at most one end of the text is found in every text. `^$` needs both.
+fn matches_everything(rust: &str, regex: &Regex) -> bool {
+    if !regex.is_match(b"") {
+        return false;
+    }
+    let Ok(hir) = parse(rust) else { return false };
+    let looks = hir.properties().look_set();
+    let ends = [Look::Start, Look::End].iter().filter(|l| looks.contains(**l)).count();
+    looks.len() == ends && ends < 2
+}
+
+/// Why a translated pattern does not compile, without the parser's drawing of it: the author wrote another text.
+fn reason(rust: &str, error: &regex::Error) -> String {
+    match (error, parse(rust)) {
+        (regex::Error::CompiledTooBig(limit), _) => {
+            format!("the compiled pattern would take more than {} MiB", limit >> 20)
+        }
+        (_, Err(error)) => match *error {
+            regex_syntax::Error::Parse(error) => error.kind().to_string(),
+            regex_syntax::Error::Translate(error) => error.kind().to_string(),
+            other => other.to_string(),
+        },
+        (error, Ok(_)) => error.to_string(),
+    }
+}
+
+fn parse(rust: &str) -> Result<Hir, Box<regex_syntax::Error>> {
+    regex_syntax::ParserBuilder::new().utf8(false).build().parse(rust).map_err(Box::new)
+}
+
+#[cfg(test)]
+mod tests;

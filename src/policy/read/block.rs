@@ -1,0 +1,145 @@
+//! The small values that entries are made of: patterns, lists of globs, networks, expressions.
+
+use super::fields::{Fields, Text, text};
+use crate::policy::document::{Node, Value};
+pub(super) use crate::policy::expression::Expression;
+use crate::policy::expression::Operator;
+use crate::policy::glob::{Globs, Subject};
+use crate::policy::pattern::Pattern;
+use crate::policy::report::Report;
+use crate::request::parse_network;
+
+/// A pattern under `name`.
+pub(super) fn pattern(node: &Node, name: &str, mode: Text, report: &mut Report) -> Option<Pattern> {
+    let text = text(node, name, mode, report)?;
+    if text.ends_with('\n') {
+        let message = format!("the pattern of `{name}` ends in a line break");
+        report
+            .error(&node.place, message)
+            .at_key(name)
+            .advise("fold it with `>-` or `|-`, which leave no line break at the end");
+        return None;
+    }
+    match Pattern::compile(&text) {
+        Ok(pattern) => Some(pattern),
+        Err(refusal) => {
+            let blanks = text.len() - text.trim_start().len();
+            let place = node.place_of(refusal.range.start + blanks..refusal.range.end + blanks);
+            report.error(&place, format!("`{name}` is no pattern: {}", refusal.message)).at_key(name);
+            None
+        }
+    }
+}
+
+/// A list of globs, which may also be written as one text.
+pub(super) fn globs(
+    fields: &Fields<'_>,
+    key: &'static str,
+    subject: Subject,
+    report: &mut Report,
+) -> Option<Globs> {
+    let node = fields.get(key)?;
+    let items = match node.items() {
+        Some(_) => fields.texts(key, report)?,
+        None => vec![(fields.text(key, report)?, node)],
+    };
+    if items.is_empty() {
+        report
+            .error(&node.place, format!("`{key}` is an empty list, so the rule could never match"))
+            .at_key(key);
+        return None;
+    }
+    let mut globs = Globs::new(subject);
+    for (text, node) in items {
+        if let Err(message) = globs.add(&text) {
+            report.error(&node.place, message).at_key(key);
+        } else if subject == Subject::Host && text.bytes().any(|b| b.is_ascii_uppercase()) {
+            report.lint("L17", &node.place, "hosts are compared in lower case").at_key(key);
+        }
+    }
+    Some(globs)
+}
+
+/// The networks of `remote_addresses`.
+pub(super) fn networks(fields: &Fields<'_>, allow: bool, report: &mut Report) -> Vec<ipnet::IpNet> {
+    let key = "remote_addresses";
+    let mut out = Vec::new();
+    for (text, node) in fields.texts(key, report).unwrap_or_default() {
+        let net = match parse_network(&text) {
+            Ok(net) => net,
+            Err(error) => {
+                report.error(&node.place, error.to_string()).at_key(key);
+                continue;
+            }
+        };
+        let written = text.parse::<ipnet::IpNet>().ok();
+        if written != Some(net) {
+            report.lint("L7", &node.place, format!("`{text}` is read as {net}")).at_key(key);
+        } else if allow && net.prefix_len() == 0 {
+            report.lint("L7", &node.place, format!("`{text}` allows every address of its kind")).at_key(key);
+        }
+        out.push(net);
+    }
+    out
+}
+
+/// An expression over `weight`: one text, or a map with a list under `all` or `any`.
+pub(super) fn expression(node: &Node, report: &mut Report) -> Option<Expression> {
+    let name = "expression";
+    match &node.value {
+        Value::Scalar(_) => {
+            let text = text(node, name, Text::Exact, report)?;
+            parse(node, &text, report)
+        }
+        Value::List(_) => {
+            let message = "`expression` must be text, or a map with `all` or `any`, but it is a list";
+            report.error(&node.place, message).at_key(name);
+            None
+        }
+        Value::Map(_) => {
+            let fields = Fields::read(node, "expression.", &["all", "any"], &[], Text::Exact, report)?;
+            let (key, operator) = match (fields.get("all"), fields.get("any")) {
+                (Some(_), None) => ("all", Operator::And),
+                (None, Some(_)) => ("any", Operator::Or),
+                (Some(_), Some(_)) => {
+                    report
+                        .error(&node.place, "`expression` has both `all` and `any`; give one of them")
+                        .at_key(name);
+                    return None;
+                }
+                (None, None) => {
+                    report.error(&node.place, "`expression` needs `all` or `any`").at_key(name);
+                    return None;
+                }
+            };
+            let before = report.len();
+            let items = fields.texts(key, report)?;
+            let several = items.len() > 1;
+            let parsed: Vec<_> = items
+                .iter()
+                .filter_map(|(text, node)| {
+                    let expression = parse(node, text, report)?;
+                    if several && !expression.is_bool() {
+                        report.error(&node.place, "this item is a number and not a condition").at_key(name);
+                    }
+                    Some(expression)
+                })
+                .collect();
+            if items.is_empty() && !report.has_error_since(before) {
+                report.error(&node.place, format!("`expression.{key}` is empty")).at_key(name);
+            }
+            if report.has_error_since(before) { None } else { Expression::join(operator, parsed) }
+        }
+    }
+}
+
+fn parse(node: &Node, text: &str, report: &mut Report) -> Option<Expression> {
+    match Expression::parse(text) {
+        Ok(expression) => Some(expression),
+        Err(refusal) => {
+            let message = format!("this version cannot evaluate the expression: {}", refusal.message);
+            report.error(&node.place_of(refusal.range), message).at_key("expression");
+            None
+        }
+    }
+}

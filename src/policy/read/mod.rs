@@ -1,0 +1,14 @@
+//! From nodes to rules: every key checked, every problem collected, nothing decided about requests.
+
+mod block;
+mod challenge;
+mod entry;
+mod fields;
+mod setting;
+mod threshold;
+
+pub(super) use entry::never_there;
+pub(super) use entry::{Entry, read as entry};
+pub(super) use fields::{Fields, Text};
+pub(super) use setting::{status, unused};
+pub(super) use threshold::{read as thresholds, said as fallback};

@@ -1,0 +1,71 @@
+//! Collects the problems of one load. Reading goes on after each of them, so that all come at once.
+
+use super::document::Place;
+use super::problem::{Problem, Severity};
+
+/// Lints that only inform; every other one is a warning, and an error in a `version: tollgate/v1` file.
+const INFO: [&str; 5] = ["L6", "L10", "L20", "L22", "L24"];
+
+/// The problems so far, and where the reader is.
+#[derive(Debug, Default)]
+pub(super) struct Report {
+    /// Whether the main file is `version: tollgate/v1`, where warnings refuse.
+    pub(super) strict: bool,
+    /// The rule or threshold that is being read.
+    pub(super) rule: Option<String>,
+    /// The files that led to the one that is being read, outermost first.
+    pub(super) chain: Vec<String>,
+    problems: Vec<Problem>,
+}
+
+impl Report {
+    /// Adds an error at a place.
+    pub(super) fn error(&mut self, place: &Place, message: impl Into<String>) -> &mut Problem {
+        self.add(Problem::new(place, message))
+    }
+
+    /// Adds a lint by its code.
+    pub(super) fn lint(
+        &mut self,
+        code: &'static str,
+        place: &Place,
+        message: impl Into<String>,
+    ) -> &mut Problem {
+        let level = match (INFO.contains(&code), self.strict) {
+            (true, _) => Severity::Info,
+            (false, true) => Severity::Error,
+            (false, false) => Severity::Warn,
+        };
+        let mut problem = Problem::new(place, message);
+        (problem.level, problem.code) = (level, Some(code));
+        self.add(problem)
+    }
+
+    /// Adds a problem that was found elsewhere, with the rule and the chain of this moment.
+    pub(super) fn add(&mut self, mut problem: Problem) -> &mut Problem {
+        problem.rule = problem.rule.or_else(|| self.rule.clone());
+        problem.chain.clone_from(&self.chain);
+        self.problems.push(problem);
+        self.problems.last_mut().expect("one was just pushed")
+    }
+
+    /// How many problems there are so far.
+    pub(super) fn len(&self) -> usize {
+        self.problems.len()
+    }
+
+    /// Whether a problem that refuses the file was found after there were `before`.
+    pub(super) fn has_error_since(&self, before: usize) -> bool {
+        self.problems[before..].iter().any(|p| p.level == Severity::Error)
+    }
+
+    /// Whether any problem refuses the file.
+    pub(super) fn refuses(&self) -> bool {
+        self.problems.iter().any(|p| p.level == Severity::Error)
+    }
+
+    /// Everything that was found.
+    pub(super) fn into_problems(self) -> Vec<Problem> {
+        self.problems
+    }
+}

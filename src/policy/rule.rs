@@ -1,0 +1,146 @@
+//! A policy once it is read and checked, before it is compiled: rules, thresholds and what holds for the file.
+
+use ipnet::IpNet;
+
+use super::document::Place;
+use super::expression::Expression;
+use super::glob::Globs;
+use super::pattern::Pattern;
+use super::toll::Toll;
+use super::{Action, Status};
+
+/// Everything a file and its imports say.
+#[derive(Debug)]
+pub(super) struct Rules {
+    pub(super) rules: Vec<Rule>,
+    pub(super) thresholds: Vec<Threshold>,
+    pub(super) default: Fallback,
+    pub(super) shadow: bool,
+    pub(super) status: Status,
+}
+
+/// One entry of `bots`.
+#[derive(Debug)]
+pub(super) struct Rule {
+    pub(super) name: String,
+    /// Where the entry stands, for findings about rules as a whole.
+    pub(super) place: Place,
+    /// The files that led to it.
+    pub(super) chain: Vec<String>,
+    pub(super) asks: Asks,
+    pub(super) matchers: Matchers,
+    pub(super) shadow: bool,
+}
+
+/// What a rule asks for.
+#[derive(Clone, Debug)]
+pub(super) enum Asks {
+    Allow,
+    Challenge { toll: Toll, benchmark: bool },
+    Deny,
+    Weigh(i64),
+}
+
+impl Asks {
+    /// The name as the file spells it.
+    pub(super) const fn name(&self) -> &'static str {
+        match self {
+            Self::Allow => "ALLOW",
+            Self::Challenge { benchmark: true, .. } => "DEBUG_BENCHMARK",
+            Self::Challenge { .. } => "CHALLENGE",
+            Self::Deny => "DENY",
+            Self::Weigh(_) => "WEIGH",
+        }
+    }
+
+    /// The action, if it ends the evaluation.
+    pub(super) const fn terminal(&self) -> Option<Action> {
+        match self {
+            Self::Allow => Some(Action::Allow),
+            Self::Challenge { .. } => Some(Action::Challenge),
+            Self::Deny => Some(Action::Deny),
+            Self::Weigh(_) => None,
+        }
+    }
+
+    /// The toll of a CHALLENGE.
+    pub(super) const fn toll(&self) -> Option<&Toll> {
+        match self {
+            Self::Challenge { toll, .. } => Some(toll),
+            _ => None,
+        }
+    }
+
+    /// Whether a match helps the visitor. Such a rule needs certainty: all readings, and evidence of an address.
+    pub(super) const fn is_lenient(&self) -> bool {
+        matches!(self, Self::Allow | Self::Weigh(..=0))
+    }
+}
+
+/// What a rule matches; all of it must.
+#[derive(Debug, Default)]
+pub(super) struct Matchers {
+    pub(super) addresses: Vec<IpNet>,
+    pub(super) agent: Option<Pattern>,
+    pub(super) path: Option<Pattern>,
+    pub(super) headers: Vec<(String, Pattern)>,
+    pub(super) methods: Vec<String>,
+    pub(super) hosts: Option<Globs>,
+    pub(super) paths: Option<Globs>,
+}
+
+impl Matchers {
+    /// Whether every request matches, for certain.
+    pub(super) fn match_everything(&self) -> bool {
+        self.addresses.is_empty()
+            && self.headers.is_empty()
+            && self.methods.is_empty()
+            && self.agent.as_ref().is_none_or(Pattern::matches_everything)
+            && self
+                .path
+                .as_ref()
+                .is_none_or(|p| p.matches_everything() || matches!(p.source(), "." | "^/" | "^/.*" | "/"))
+            && self.hosts.as_ref().is_none_or(Globs::match_everything)
+            && self.paths.as_ref().is_none_or(Globs::match_everything)
+    }
+
+    /// Each matcher as text, for comparing rules.
+    pub(super) fn keys(&self) -> Vec<String> {
+        let mut keys: Vec<_> = self
+            .headers
+            .iter()
+            .map(|(n, p)| format!("h {} {}", n.to_ascii_lowercase(), p.source()))
+            .collect();
+        if !self.addresses.is_empty() {
+            keys.push(format!("a {:?}", self.addresses));
+        }
+        keys.extend(self.agent.iter().map(|p| format!("u {}", p.source())));
+        keys.extend(self.path.iter().map(|p| format!("p {}", p.source())));
+        if !self.methods.is_empty() {
+            keys.push(format!("m {:?}", self.methods));
+        }
+        keys.extend(self.hosts.iter().map(|g| format!("o {:?}", g.sources())));
+        keys.extend(self.paths.iter().map(|g| format!("q {:?}", g.sources())));
+        keys
+    }
+}
+
+/// One entry of `thresholds`.
+#[derive(Debug)]
+pub(super) struct Threshold {
+    pub(super) name: String,
+    /// Where the entry stands; `None` for the built-in one.
+    pub(super) place: Option<Place>,
+    pub(super) expression: Expression,
+    pub(super) asks: Asks,
+    pub(super) shadow: bool,
+}
+
+/// What happens when nothing matches.
+#[derive(Clone, Debug)]
+pub(super) enum Fallback {
+    /// Nothing was said: Allow.
+    Implied,
+    /// `default:` says so.
+    Said(Asks),
+}

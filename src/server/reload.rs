@@ -1,0 +1,116 @@
+//! Makes gates: the first, and another one whenever the settings are to be read again. A gate that cannot be built changes nothing.
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
+
+use super::Error;
+use crate::admin::Reload;
+use crate::config::{self, Listen, Loaded, Settings, Sources};
+use crate::crypto::{Ring, Secret};
+use crate::gate::{Gate, Live, State};
+
+/// What a reload needs, and what outlives it.
+#[derive(Debug)]
+pub(super) struct Reloader {
+    sources: Sources,
+    state: Arc<State>,
+    /// The key that is made up when none is configured: the same for the life of the process, or a reload would throw out everyone.
+    ephemeral: Option<Ring>,
+    listen: Listen,
+    workers: usize,
+}
+
+impl Reloader {
+    /// Builds the first gate.
+    pub(super) fn start(loaded: Loaded, sources: Sources) -> Result<(Gate, Self), Error> {
+        let Loaded { settings, policy, lints: _ } = loaded;
+        let state = Arc::new(State::new(&settings.gate.limits));
+        let (listen, workers) = (settings.listen.clone(), settings.workers.get());
+        let mut reloader = Self { sources, state, ephemeral: None, listen, workers };
+        let gate = reloader.gate(settings, policy)?;
+        Ok((gate, reloader))
+    }
+
+    /// What outlives every gate: counters and limits.
+    pub(super) fn state(&self) -> Arc<State> {
+        self.state.clone()
+    }
+
+    fn gate(&mut self, settings: Settings, policy: crate::policy::Policy) -> Result<Gate, Error> {
+        let ring = match (settings.ring, &self.ephemeral) {
+            (Some(ring), _) => ring,
+            (None, Some(ring)) => ring.clone(),
+            (None, None) => self.ephemeral.insert(ephemeral()?).clone(),
+        };
+        Ok(Gate::new(settings.gate, ring, policy, self.state.clone())?)
+    }
+
+    /// Waits for the end and reloads meanwhile: on SIGHUP, and when the admin API asks.
+    pub(super) async fn until(
+        &mut self,
+        end: impl Future<Output = ()>,
+        live: &Live,
+        asked: &mut mpsc::Receiver<Reload>,
+    ) -> Result<(), Error> {
+        let mut hangup =
+            signal(SignalKind::hangup()).map_err(|source| Error::System { what: "SIGHUP", source })?;
+        let mut end = pin!(end);
+        loop {
+            let answer = tokio::select! {
+                () = &mut end => return Ok(()),
+                _ = hangup.recv() => None,
+                Some(answer) = asked.recv() => Some(answer),
+            };
+            let result = self.reload(live).await;
+            if let Some(answer) = answer {
+                // Whoever asked may have gone away; the reload is done all the same.
+                drop(answer.send(result));
+            }
+        }
+    }
+
+    async fn reload(&mut self, live: &Live) -> Result<(), String> {
+        let sources = self.sources.clone();
+        // Compiling a large policy takes a while, and the admin listener answers from this thread.
+        let loaded = tokio::task::spawn_blocking(move || config::load(&sources)).await;
+        let result = match loaded {
+            Ok(Ok(loaded)) => self.swap(live, loaded).map_err(|error| error.to_string()),
+            Ok(Err(problems)) => Err(problems.to_string()),
+            Err(error) => Err(format!("loading ended early: {error}")),
+        };
+        self.state.metrics.reload(if result.is_ok() { "ok" } else { "failed" });
+        match &result {
+            Ok(()) => tracing::info!("reloaded"),
+            Err(error) => {
+                tracing::error!(%error, "cannot reload; the settings and the policy from before hold")
+            }
+        }
+        result
+    }
+
+    fn swap(&mut self, live: &Live, loaded: Loaded) -> Result<(), Error> {
+        for lint in &loaded.lints {
+            tracing::warn!("{lint}");
+        }
+        if loaded.settings.listen != self.listen || loaded.settings.workers.get() != self.workers {
+            tracing::warn!("`listen.*` or `workers` changed; that takes effect at the next start");
+        }
+        let gate = self.gate(loaded.settings, loaded.policy)?;
+        live.store(Arc::new(gate));
+        Ok(())
+    }
+}
+
+fn ephemeral() -> Result<Ring, Error> {
+    let mut bytes = [0; 32];
+    crate::crypto::fill(&mut bytes)
+        .map_err(|error| Error::System { what: "randomness", source: std::io::Error::other(error) })?;
+    tracing::warn!(
+        "no key is configured: this process makes one up, and a restart asks every visitor again; `tollgate keygen --file FILE` makes one to keep"
+    );
+    Ok(Ring::single(Secret::new(bytes)))
+}

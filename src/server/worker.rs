@@ -1,0 +1,89 @@
+//! One thread that serves: a runtime of its own with listeners of its own, sharing nothing but the gate.
+
+use std::io;
+use std::thread::{self, JoinHandle};
+
+use tokio::runtime::{Builder, Runtime};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tonic::service::Routes;
+use tonic_health::ServingStatus;
+
+use super::bind::Doors;
+use super::connection::{Speaks, serve};
+use super::{DRAIN, Error};
+use crate::clock::Clock;
+use crate::gate::Live;
+use crate::{envoy, web};
+
+/// A serving thread and its owner's hold on it.
+pub(super) struct Worker(JoinHandle<()>);
+
+impl Worker {
+    /// Starts serving at once; ends after `stop`, when every connection has ended or [`DRAIN`] has passed.
+    pub(super) fn start(
+        number: usize,
+        doors: Doors,
+        live: Live,
+        clock: Clock,
+        stop: CancellationToken,
+    ) -> Result<Self, Error> {
+        let runtime = runtime()?;
+        let thread = thread::Builder::new().name(format!("worker-{number}"));
+        let body = move || {
+            if let Err(error) = runtime.block_on(work(doors, live, clock, stop)) {
+                tracing::error!(%error, number, "a worker's listener ended");
+            }
+        };
+        thread.spawn(body).map(Self).map_err(|source| Error::System { what: "a thread", source })
+    }
+
+    /// Waits until the thread has ended.
+    pub(super) fn join(self) {
+        if self.0.join().is_err() {
+            tracing::error!("a worker panicked");
+        }
+    }
+}
+
+/// A runtime on the thread that drives it: wake-ups never cross cores.
+pub(super) fn runtime() -> Result<Runtime, Error> {
+    Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|source| Error::System { what: "a runtime", source })
+}
+
+/// The service whose health a proxy may ask for by name; the empty name is the whole listener.
+const AUTHORIZATION: &str = "envoy.service.auth.v3.Authorization";
+
+async fn work(doors: Doors, live: Live, clock: Clock, stop: CancellationToken) -> io::Result<()> {
+    let tasks = TaskTracker::new();
+    let (reporter, health) = tonic_health::server::health_reporter();
+    reporter.set_service_status(AUTHORIZATION, ServingStatus::Serving).await;
+    let grpc = Routes::new(envoy::service(live.clone(), clock.clone()))
+        .add_service(health)
+        .prepare()
+        .into_axum_router();
+    let http = web::router(live, clock);
+    let open = [(doors.grpc, Speaks::Http2, grpc), (doors.http, Speaks::Both, http)];
+    let loops = open
+        .into_iter()
+        .filter_map(|(door, speaks, router)| Some(serve(door?, speaks, router, stop.clone(), tasks.clone())));
+    let handles: Vec<_> = loops.map(|accepting| tasks.spawn(accepting)).collect();
+    stop.cancelled().await;
+    for service in ["", AUTHORIZATION] {
+        reporter.set_service_status(service, ServingStatus::NotServing).await;
+    }
+    tasks.close();
+    if tokio::time::timeout(DRAIN, tasks.wait()).await.is_err() {
+        tracing::warn!(connections = tasks.len(), "some connections did not end in time and are cut");
+    }
+    for handle in handles {
+        handle.abort();
+        if let Ok(ended) = handle.await {
+            ended?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,217 @@
+//! A whole site: the app, Tollgate and a proxy in front, the latter two from the files in `examples/`.
+
+use std::fs::{self, Permissions};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, id};
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use tempfile::TempDir;
+
+use crate::app::App;
+use crate::client::{Ask, Reply};
+use crate::program::{Program, find, kill, repository, skip, tollgate};
+
+/// The ways to put Tollgate behind a proxy that `examples/` shows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Front {
+    /// Envoy with nothing but the filter.
+    FilterOnly,
+    /// Envoy over HTTP.
+    HttpService,
+    /// Istio's EnvoyFilter, in a plain Envoy.
+    Istio,
+    Nginx,
+    /// Envoy with a route for Tollgate's own pages.
+    WithRoute,
+}
+
+impl Front {
+    /// The port for visitors that its example names.
+    fn port(self) -> u16 {
+        match self {
+            Self::FilterOnly => 8081,
+            Self::WithRoute => 8082,
+            Self::HttpService => 8083,
+            Self::Nginx => 8084,
+            Self::Istio => 8085,
+        }
+    }
+
+    /// Its configuration as shipped; nothing, said aloud, if a program that makes it is missing.
+    pub(crate) fn example(self) -> Option<String> {
+        let file = match self {
+            Self::FilterOnly => "envoy/filter-only.yaml",
+            Self::HttpService => "envoy/http-service.yaml",
+            Self::Istio => return istio(),
+            Self::Nginx => "nginx/nginx.conf",
+            Self::WithRoute => "envoy/with-route.yaml",
+        };
+        Some(
+            fs::read_to_string(repository().join("examples").join(file))
+                .expect("the examples are in the repository"),
+        )
+    }
+}
+
+/// The example's EnvoyFilter as a configuration of a plain Envoy.
+fn istio() -> Option<String> {
+    let made = Command::new(find("python3")?).arg(repository().join("examples/istio/bootstrap.py")).output();
+    let made = made.expect("python3 can be started");
+    if !made.status.success() {
+        skip(&format!("examples/istio/bootstrap.py: {}", String::from_utf8_lossy(&made.stderr)));
+        return None;
+    }
+    Some(String::from_utf8(made.stdout).expect("it prints text"))
+}
+
+/// A running site. Dropping it stops everything.
+pub(crate) struct Site {
+    // In this order they are dropped: the proxy first, so that it does not complain about the others.
+    pub(crate) proxy: Program,
+    gate: Option<Program>,
+    pub(crate) app: App,
+    address: Ipv4Addr,
+    pub(crate) front: Front,
+    flags: Vec<String>,
+    folder: TempDir,
+}
+
+impl Site {
+    /// Starts it as the example is. Nothing, said aloud, if a program is missing.
+    pub(crate) fn start(front: Front) -> Option<Self> {
+        Self::start_with(front, &[], &[])
+    }
+
+    /// Starts it with some text of the example replaced, as an operator who follows its comments would, and more flags for Tollgate.
+    pub(crate) fn start_with(front: Front, edits: &[(&str, &str)], flags: &[&str]) -> Option<Self> {
+        if !cfg!(target_os = "linux") {
+            skip("other systems have a single loopback address, and each test needs one of its own");
+            return None;
+        }
+        let program = find(if front == Front::Nginx { "nginx" } else { "envoy" })?;
+        let mut config = front.example()?;
+        for (old, new) in edits {
+            assert!(config.contains(old), "the example of {front:?} no longer says {old:?}");
+            config = config.replace(old, new);
+        }
+        let address = address();
+        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        // An nginx that root starts lets an unprivileged user keep large bodies in there.
+        fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).expect("the folder is ours");
+        let app = App::start((address, 8000).into());
+        let flags = flags.iter().map(|&flag| flag.to_owned()).collect::<Vec<_>>();
+        let gate = start_gate(front, address, &flags, folder.path());
+        let proxy = start_proxy(front, &program, &localised(&config, address), address, folder.path());
+        Some(Self { proxy, gate: Some(gate), app, address, front, flags, folder })
+    }
+
+    /// Where visitors go.
+    pub(crate) fn door(&self) -> SocketAddr {
+        (self.address, self.front.port()).into()
+    }
+
+    /// Tollgate's own `http` listener, which only the proxy should ask.
+    pub(crate) fn behind_the_door(&self) -> SocketAddr {
+        (self.address, 9002).into()
+    }
+
+    /// Where Envoy's own counters are.
+    pub(crate) fn envoy_admin(&self) -> SocketAddr {
+        (self.address, 9901).into()
+    }
+
+    pub(crate) fn ask(&self, ask: &Ask) -> Reply {
+        ask.send(self.door())
+    }
+
+    pub(crate) fn kill_the_gate(&mut self) {
+        kill(self.gate.take().expect("it is running"));
+    }
+
+    pub(crate) fn start_the_gate_again(&mut self) {
+        self.gate = Some(start_gate(self.front, self.address, &self.flags, self.folder.path()));
+    }
+}
+
+/// A loopback address that no other test uses, in this process or another: so every port can be the one that the example names.
+fn address() -> Ipv4Addr {
+    static NEXT: AtomicU8 = AtomicU8::new(1);
+    let [.., high, low] = id().to_be_bytes();
+    Ipv4Addr::new(127, high.clamp(1, 254), low, NEXT.fetch_add(1, Ordering::SeqCst).clamp(1, 254))
+}
+
+/// The example at another address, and with more patience than is good in service: the machine that runs tests may be busy.
+fn localised(config: &str, address: Ipv4Addr) -> String {
+    let short = ["timeout: 0.25s", "timeout: 0.5s", "timeout: 1s", "timeout 250ms", "timeout 1s"];
+    short.iter().fold(config.replace("127.0.0.1", &address.to_string()), |config, text| {
+        let setting = text.trim_end_matches(|c: char| c.is_ascii_alphanumeric() || c == '.');
+        config.replace(text, &format!("{setting}20s"))
+    })
+}
+
+fn start_gate(front: Front, address: Ipv4Addr, flags: &[String], folder: &Path) -> Program {
+    let mut command = Command::new(tollgate());
+    command.arg("serve").args(["--workers", "1"]);
+    for (flag, port) in [("--grpc", 9001), ("--http", 9002), ("--admin", 9003)] {
+        command.arg(flag).arg(format!("{address}:{port}"));
+    }
+    command.arg("--policy").arg(repository().join("tests/proxies/policy.yaml"));
+    if front != Front::Nginx {
+        command.arg("--config").arg(repository().join("examples/envoy/tollgate.yaml"));
+    }
+    // One key for every start: what was paid before a crash stays paid.
+    command.args(flags).env("TOLLGATE_KEYS__SECRET", "07".repeat(32)).current_dir(folder);
+    let (program, addresses) = Program::start_until_it_speaks("tollgate", &mut command, folder);
+    assert!(addresses.contains(&format!("{address}:9001")), "tollgate listens elsewhere: {addresses}");
+    program
+}
+
+fn start_proxy(front: Front, program: &PathBuf, config: &str, address: Ipv4Addr, folder: &Path) -> Program {
+    let mut command = Command::new(program);
+    let name = if front == Front::Nginx {
+        let file = folder.join("nginx.conf");
+        fs::write(&file, config).expect("the test's own folder is writable");
+        fs::copy(repository().join("examples/nginx/tollgate-facts.conf"), folder.join("tollgate-facts.conf"))
+            .expect("the examples are in the repository");
+        command.arg("-p").arg(folder).arg("-c").arg(file).args(["-e", "stderr", "-g", "daemon off;"]);
+        "nginx"
+    } else {
+        let file = folder.join("envoy.yaml");
+        fs::write(&file, config).expect("the test's own folder is writable");
+        command.arg("-c").arg(file).args([
+            "--use-dynamic-base-id",
+            "--concurrency",
+            "1",
+            "--log-level",
+            "warning",
+        ]);
+        "envoy"
+    };
+    let mut proxy = Program::start(name, &mut command, folder);
+    proxy.wait_until("a connection for visitors", |_| TcpStream::connect((address, front.port())).is_ok());
+    proxy
+}
+
+/// Makes a test of each given function for each given front.
+macro_rules! on {
+    ($fronts:tt: $($test:ident)*) => { $( mod $test { $crate::site::on!(@ $test $fronts); } )* };
+    (@ $test:ident [$($name:ident = $front:ident),*]) => { $(
+        #[test]
+        fn $name() {
+            super::$test($crate::site::Front::$front);
+        }
+    )* };
+}
+pub(crate) use on;
+
+/// The same for every front.
+macro_rules! on_every_front {
+    ($($test:ident)*) => {
+        $crate::site::on! { [
+            envoy_filter_only = FilterOnly, envoy_http_service = HttpService, envoy_with_route = WithRoute, istio = Istio, nginx = Nginx
+        ]: $($test)* }
+    };
+}
+pub(crate) use on_every_front;
