@@ -7,9 +7,9 @@ mod token;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use axum::Router;
 use axum::extract::{Request, State as Shared};
 use axum::http::{StatusCode, header};
-use axum::Router;
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -50,7 +50,9 @@ pub struct Admin {
 impl Admin {
     /// The routes.
     pub fn router(self) -> Router {
-        let api = tonic::service::Routes::new(proto::admin_server::AdminServer::new(service::Service(self.clone())));
+        let api = tonic::service::Routes::new(proto::admin_server::AdminServer::new(service::Service(
+            self.clone(),
+        )));
         let guarded = Router::new()
             .route("/metrics", get(metrics))
             .with_state(self.clone())
@@ -88,7 +90,8 @@ async fn guard(Shared(token): Shared<Option<Token>>, request: Request, next: Nex
             (StatusCode::UNAUTHORIZED, realm, "the admin token is missing or wrong\n").into_response()
         }
         None if !token::names_this_machine(&request) => {
-            (StatusCode::FORBIDDEN, "without a token this listener answers to localhost or an address only\n").into_response()
+            (StatusCode::FORBIDDEN, "without a token this listener answers to localhost or an address only\n")
+                .into_response()
         }
         _ => next.run(request).await,
     }

@@ -7,7 +7,10 @@ use tonic::{Request, Response, Status};
 
 use super::Admin;
 use super::proto::admin_server;
-use super::proto::{Challenge, ExplainRequest, ExplainResponse, ReloadRequest, ReloadResponse, Shadow, StatsRequest, StatsResponse, Step};
+use super::proto::{
+    Challenge, ExplainRequest, ExplainResponse, ReloadRequest, ReloadResponse, Shadow, StatsRequest,
+    StatsResponse, Step,
+};
 use crate::crypto::Seed;
 use crate::gate::{Decision, Moment};
 use crate::policy::Trace;
@@ -22,7 +25,10 @@ impl admin_server::Admin for Service {
         let asked = request.into_inner();
         let client = match asked.client.as_str() {
             "" => None,
-            text => Some(parse_address(text.as_bytes()).ok_or_else(|| Status::invalid_argument("client is no address"))?),
+            text => Some(
+                parse_address(text.as_bytes())
+                    .ok_or_else(|| Status::invalid_argument("client is no address"))?,
+            ),
         };
         let parts = Parts {
             method: asked.method.as_bytes(),
@@ -70,11 +76,18 @@ fn explained(decision: &Decision<'_>, trace: Trace) -> ExplainResponse {
             attempts: toll.attempts(),
             level: u32::from(toll.level),
         }),
-        shadow: decision.shadow.map(|s| Shadow { verdict: s.verdict.as_str().to_owned(), rule: s.rule.to_owned() }),
+        shadow: decision
+            .shadow
+            .map(|s| Shadow { verdict: s.verdict.as_str().to_owned(), rule: s.rule.to_owned() }),
         trace: trace
             .steps
             .into_iter()
-            .map(|s| Step { rule: s.rule.to_string(), action: s.action.to_string(), matched: s.matched, why: s.why.to_string() })
+            .map(|s| Step {
+                rule: s.rule.to_string(),
+                action: s.action.to_string(),
+                matched: s.matched,
+                why: s.why.to_string(),
+            })
             .collect(),
     }
 }

@@ -42,7 +42,9 @@ pub(super) fn names_this_machine(request: &Request) -> bool {
         return true;
     }
     let named = request.uri().authority().map(|a| a.as_str().as_bytes());
-    let Some(host) = named.or_else(|| request.headers().get(header::HOST).map(|h| h.as_bytes())) else { return true };
+    let Some(host) = named.or_else(|| request.headers().get(header::HOST).map(|h| h.as_bytes())) else {
+        return true;
+    };
     let Ok(host) = std::str::from_utf8(host) else { return false };
     let host = match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) => name,
@@ -66,7 +68,15 @@ mod tests {
             token.admits(&headers)
         };
         assert!(admits(&["Bearer 0123456789abcdef"]) && admits(&["bearer 0123456789abcdef"]));
-        for lines in [&[][..], &["Bearer "], &["Bearer 0123456789abcde"], &["Bearer 0123456789abcdef0"], &["0123456789abcdef"], &["Basic 0123456789abcdef"], &["Bearer 0123456789abcdef", "Bearer 0123456789abcdef"]] {
+        for lines in [
+            &[][..],
+            &["Bearer "],
+            &["Bearer 0123456789abcde"],
+            &["Bearer 0123456789abcdef0"],
+            &["0123456789abcdef"],
+            &["Basic 0123456789abcdef"],
+            &["Bearer 0123456789abcdef", "Bearer 0123456789abcdef"],
+        ] {
             assert!(!admits(lines), "{lines:?}");
         }
         assert_eq!(format!("{token:?}"), "Token(redacted)");
@@ -74,8 +84,17 @@ mod tests {
 
     #[test]
     fn a_rebound_name_is_not_this_machine() {
-        for (host, local) in [("localhost:9003", true), ("127.0.0.1:9003", true), ("[::1]:9003", true), ("evil.example:9003", false), ("evil.example", false), ("localhost.evil.example", false), ("", false)] {
-            let request = Request::builder().uri("/metrics").header("host", host).body(Body::empty()).unwrap();
+        for (host, local) in [
+            ("localhost:9003", true),
+            ("127.0.0.1:9003", true),
+            ("[::1]:9003", true),
+            ("evil.example:9003", false),
+            ("evil.example", false),
+            ("localhost.evil.example", false),
+            ("", false),
+        ] {
+            let request =
+                Request::builder().uri("/metrics").header("host", host).body(Body::empty()).unwrap();
             assert_eq!(names_this_machine(&request), local, "{host}");
         }
     }

@@ -42,35 +42,107 @@ const fn repeated(key: Key, name: &'static str, value: &'static str) -> Key {
 
 /// Every setting there is, in the order of the documentation.
 pub const KEYS: &[Key] = &[
-    flagged(key("config", None, "the settings file; without it `tollgate.yaml` or `tollgate.toml`, if there is one"), "config", "FILE"),
-    flagged(key("listen.grpc", Some("127.0.0.1:9001"), "Envoy's gRPC ext_authz: `host:port`, `unix:/path` or `off`; port 0 picks one"), "grpc", "ADDRESS"),
-    flagged(key("listen.http", Some("127.0.0.1:9002"), "the HTTP faces and the visitor-facing paths"), "http", "ADDRESS"),
-    flagged(key("listen.admin", Some("127.0.0.1:9003"), "metrics, health and the admin API"), "admin", "ADDRESS"),
+    flagged(
+        key(
+            "config",
+            None,
+            "the settings file; without it `tollgate.yaml` or `tollgate.toml`, if there is one",
+        ),
+        "config",
+        "FILE",
+    ),
+    flagged(
+        key(
+            "listen.grpc",
+            Some("127.0.0.1:9001"),
+            "Envoy's gRPC ext_authz: `host:port`, `unix:/path` or `off`; port 0 picks one",
+        ),
+        "grpc",
+        "ADDRESS",
+    ),
+    flagged(
+        key("listen.http", Some("127.0.0.1:9002"), "the HTTP faces and the visitor-facing paths"),
+        "http",
+        "ADDRESS",
+    ),
+    flagged(
+        key("listen.admin", Some("127.0.0.1:9003"), "metrics, health and the admin API"),
+        "admin",
+        "ADDRESS",
+    ),
     key("listen.mode", Some("0660"), "file mode of unix sockets, octal"),
-    flagged(key("policy", None, "the policy: a file or `(data)/...`; without it the embedded `quiet.yaml`"), "policy", "FILE"),
-    flagged(key("keys.file", None, "the key ring that `tollgate keygen` writes; nobody else may read it"), "key-file", "FILE"),
-    Key { secret: true, ..key("keys.secret", None, "instead of a key ring, one secret: 32 bytes as hex or base64") },
-    repeated(key("trust.peers", Some("127.0.0.0/8, ::1"), "the proxies that may ask: addresses and networks"), "trust", "CIDR"),
-    key("trust.secret_file", None, "file with a secret that proxies send in `x-tollgate-token`, 16 characters or more"),
-    flagged(key("client.hops", Some("0"), "how many trusted proxies stand in front of the one that asks"), "hops", "N"),
-    repeated(key("client.trusted", None, "instead of a number, the networks of those proxies"), "trust-hop", "CIDR"),
+    flagged(
+        key("policy", None, "the policy: a file or `(data)/...`; without it the embedded `quiet.yaml`"),
+        "policy",
+        "FILE",
+    ),
+    flagged(
+        key("keys.file", None, "the key ring that `tollgate keygen` writes; nobody else may read it"),
+        "key-file",
+        "FILE",
+    ),
+    Key {
+        secret: true,
+        ..key("keys.secret", None, "instead of a key ring, one secret: 32 bytes as hex or base64")
+    },
+    repeated(
+        key("trust.peers", Some("127.0.0.0/8, ::1"), "the proxies that may ask: addresses and networks"),
+        "trust",
+        "CIDR",
+    ),
+    key(
+        "trust.secret_file",
+        None,
+        "file with a secret that proxies send in `x-tollgate-token`, 16 characters or more",
+    ),
+    flagged(
+        key("client.hops", Some("0"), "how many trusted proxies stand in front of the one that asks"),
+        "hops",
+        "N",
+    ),
+    repeated(
+        key("client.trusted", None, "instead of a number, the networks of those proxies"),
+        "trust-hop",
+        "CIDR",
+    ),
     key("client.header", None, "the one header that carries the visitor's address, such as `x-real-ip`"),
-    key("client.envoy_external", Some("false"), "whether Envoy writes `x-envoy-external-address` (`use_remote_address: true`)"),
+    key(
+        "client.envoy_external",
+        Some("false"),
+        "whether Envoy writes `x-envoy-external-address` (`use_remote_address: true`)",
+    ),
     flagged(key("public_prefix", Some("/.tollgate/"), "the visitor-facing paths"), "prefix", "PATH"),
     key("cookie.name", Some("tollgate"), "the cookie's name; `__Host-` is added under https"),
     key("cookie.ttl.work", Some("7d"), "how long solved work lasts"),
     key("cookie.ttl.wait", Some("30m"), "how long a wait without a script lasts"),
     key("cookie.same_site", Some("lax"), "`lax`, `strict` or `none`"),
-    key("cookie.partitioned", Some("false"), "for sites that stand in other sites' frames; needs `cookie.same_site: none` and https"),
+    key(
+        "cookie.partitioned",
+        Some("false"),
+        "for sites that stand in other sites' frames; needs `cookie.same_site: none` and https",
+    ),
     key("wait.enabled", Some("true"), "whether visitors without scripts may wait instead"),
     key("wait.max_level", Some("16"), "the highest level that waiting stands in for"),
     key("wait.min", Some("1s"), "the shortest wait"),
     key("challenge.level", Some("14"), "the work asked where a rule names none: 2 to this power attempts"),
     key("challenge.min_level", Some("12"), "the lowest level that an imported rule may ask"),
     key("challenge.max_level", Some("18"), "the highest level that is ever asked"),
+    key(
+        "challenge.size",
+        Some("12"),
+        "log2 of the bytes hashed an attempt, 10 to 14; 10 spares a server whose processor lacks SHA instructions",
+    ),
     key("challenge.ttl", Some("300s"), "how long a visitor has to answer"),
-    key("challenge.bind_prefix", Some("false"), "whether a clearance holds only in the visitor's own network (/24, /48)"),
-    key("challenge.bind_ja4", Some("false"), "whether a clearance holds only for the TLS fingerprint in `x-tollgate-ja4`"),
+    key(
+        "challenge.bind_prefix",
+        Some("false"),
+        "whether a clearance holds only in the visitor's own network (/24, /48)",
+    ),
+    key(
+        "challenge.bind_ja4",
+        Some("false"),
+        "whether a clearance holds only for the TLS fingerprint in `x-tollgate-ja4`",
+    ),
     key("status.challenge", Some("403"), "the status of a challenge, where the face can express it"),
     key("status.deny", Some("403"), "the status of a refusal, where the face can express it"),
     flagged(key("shadow", Some("false"), "decide and report, but let everything through"), "shadow", ""),
@@ -105,31 +177,14 @@ pub(super) const PREFIX: &str = "TOLLGATE_";
 pub fn markdown() -> String {
     let mut table = String::from("| key | flag | default | meaning |\n|---|---|---|---|\n");
     for key in KEYS {
-        let flag = key.flag.map_or_else(String::new, |f| format!("`--{} {}", f.name, f.value).trim_end().to_owned() + "`");
+        let flag = key
+            .flag
+            .map_or_else(String::new, |f| format!("`--{} {}", f.name, f.value).trim_end().to_owned() + "`");
         let default = key.default.map_or_else(|| "none".to_owned(), |d| format!("`{d}`"));
-        writeln!(table, "| `{}` | {flag} | {default} | {} |", key.name, key.meaning).expect("a String takes all");
+        writeln!(table, "| `{}` | {flag} | {default} | {} |", key.name, key.meaning)
+            .expect("a String takes all");
     }
     table
-}
-
-/// The known name that is nearest to a mistyped one, if one is near enough to have been meant.
-pub(super) fn nearest<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
-    let reach = (name.chars().count() / 3).max(1);
-    known.into_iter().map(|k| (distance(name, k), k)).min().filter(|(d, _)| *d <= reach).map(|(_, k)| k)
-}
-
-/// How many letters to insert, delete or replace to get from one name to the other (Levenshtein).
-fn distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, y) in b.chars().enumerate() {
-            let replaced = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[row.len() - 1]
 }
 
 #[cfg(test)]
@@ -143,15 +198,6 @@ mod tests {
             let clash = |other: &Key| other.name == key.name || other.name.starts_with(&group);
             assert!(!KEYS[i + 1..].iter().any(clash), "{}", key.name);
         }
-    }
-
-    #[test]
-    fn a_mistyped_name_finds_its_neighbour_and_a_strange_one_finds_none() {
-        let names = || KEYS.iter().map(|k| k.name);
-        assert_eq!(nearest("listen.grcp", names()), Some("listen.grpc"));
-        assert_eq!(nearest("cookie.samesite", names()), Some("cookie.same_site"));
-        assert_eq!(nearest("database", names()), None);
-        assert_eq!((distance("", "abc"), distance("abc", "abc"), distance("kitten", "sitting")), (3, 0, 3));
     }
 
     #[test]

@@ -39,7 +39,9 @@ impl Address {
             let short = path.len() < MAX_SOCKET_PATH;
             return match path.starts_with('/') && short {
                 true => Ok(Self::Unix(path.into())),
-                false => Err(format!("`{text}` is no socket; write unix:/path, absolute and below {MAX_SOCKET_PATH} bytes")),
+                false => Err(format!(
+                    "`{text}` is no socket; write unix:/path, absolute and below {MAX_SOCKET_PATH} bytes"
+                )),
             };
         }
         let bad = || format!("`{text}` is no address; write host:port, unix:/path or off");
@@ -49,7 +51,10 @@ impl Address {
         let (host, port) = text.rsplit_once(':').ok_or_else(bad)?;
         let port: u16 = port.parse().map_err(|_| bad())?;
         let found = (host, port).to_socket_addrs().ok().and_then(|mut all| all.next());
-        found.filter(|_| !host.is_empty()).map(Self::Tcp).ok_or_else(|| format!("`{host}` in `{text}` is no address and no name that can be found"))
+        found
+            .filter(|_| !host.is_empty())
+            .map(Self::Tcp)
+            .ok_or_else(|| format!("`{host}` in `{text}` is no address and no name that can be found"))
     }
 
     /// Whether only this machine's own users can reach it.
@@ -85,14 +90,24 @@ mod tests {
         }
         assert!(matches!(Address::parse("localhost:9"), Ok(Address::Tcp(_))));
         let long = format!("unix:/{}", "x".repeat(107));
-        for text in ["", "9001", ":9001", "127.0.0.1", "127.0.0.1:99999", "unix:", "unix:run", &long, "http://x:1"] {
+        for text in
+            ["", "9001", ":9001", "127.0.0.1", "127.0.0.1:99999", "unix:", "unix:run", &long, "http://x:1"]
+        {
             assert!(Address::parse(text).is_err(), "{text}");
         }
     }
 
     #[test]
     fn only_loopback_and_sockets_are_local() {
-        for (text, local) in [("127.9.0.1:1", true), ("[::1]:1", true), ("[::ffff:127.0.0.1]:1", true), ("0.0.0.0:1", false), ("[::]:1", false), ("unix:/a", true), ("10.0.0.1:1", false)] {
+        for (text, local) in [
+            ("127.9.0.1:1", true),
+            ("[::1]:1", true),
+            ("[::ffff:127.0.0.1]:1", true),
+            ("0.0.0.0:1", false),
+            ("[::]:1", false),
+            ("unix:/a", true),
+            ("10.0.0.1:1", false),
+        ] {
             assert_eq!(Address::parse(text).unwrap().is_local(), local, "{text}");
         }
     }

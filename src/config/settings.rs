@@ -7,7 +7,7 @@ use std::time::Duration;
 use tracing_subscriber::EnvFilter;
 
 use super::listen::{Address, Listen};
-use super::reader::Reader;
+use super::reader::{Reader, path_text};
 use super::secret::{read_ring, read_token};
 use super::value;
 use crate::admin::Token;
@@ -58,12 +58,18 @@ impl Settings {
     /// Reads every setting; what is wrong stays in the reader.
     pub(super) fn read(reader: &mut Reader, embedded: Option<(&'static str, &'static str)>) -> Self {
         let listen = read_listen(reader);
-        let admin_token = reader.path("admin.token_file").and_then(|path| note(reader, "admin.token_file", read_token(&path))).map(Token::new);
+        let admin_token = reader
+            .path("admin.token_file")
+            .and_then(|path| note(reader, "admin.token_file", read_token(&path)))
+            .map(Token::new);
         if !listen.admin.is_local() && !reader.is_set("admin.token_file") {
             reader.complain("listen.admin", format!("{} can be reached from other machines, so `admin.token_file` must be set; or use a loopback address", listen.admin));
         }
         let cores = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-        let workers = reader.optional("workers", value::number(1, MAX_WORKERS)).and_then(NonZeroUsize::new).unwrap_or(cores);
+        let workers = reader
+            .optional("workers", value::number(1, MAX_WORKERS))
+            .and_then(NonZeroUsize::new)
+            .unwrap_or(cores);
         Self {
             listen,
             policy: read_policy(reader, embedded),
@@ -102,7 +108,7 @@ fn read_listen(reader: &mut Reader) -> Listen {
 }
 
 fn read_policy(reader: &mut Reader, embedded: Option<(&'static str, &'static str)>) -> policy::Source {
-    let named = reader.optional("policy", |text| if text.is_empty() { Err("a file was expected".to_owned()) } else { Ok(text.to_owned()) });
+    let named = reader.optional("policy", path_text);
     match (named, embedded) {
         (Some(text), _) => match policy::Source::parse(&text) {
             policy::Source::File(path) => policy::Source::File(reader.folder("policy").join(path)),
@@ -115,7 +121,8 @@ fn read_policy(reader: &mut Reader, embedded: Option<(&'static str, &'static str
 
 fn read_keys(reader: &mut Reader) -> Option<Ring> {
     let replicas = reader.read("replicas", 1, value::number(1u32, 10_000));
-    let secret = reader.optional("keys.secret", |text| Secret::parse(text).map_err(|error| error.to_string()));
+    let secret =
+        reader.optional("keys.secret", |text| Secret::parse(text).map_err(|error| error.to_string()));
     let file = reader.path("keys.file");
     let (has_secret, has_file) = (reader.is_set("keys.secret"), reader.is_set("keys.file"));
     if has_secret && has_file {
@@ -136,13 +143,25 @@ fn read_gate(reader: &mut Reader) -> gate::Settings {
         trust: read_trust(reader),
         cookie: read_cookie(reader),
         lives: Lives {
-            work: reader.read("cookie.ttl.work", fallback.lives.work, within(Duration::from_secs(60), Duration::from_secs(366 * 86_400))),
-            wait: reader.read("cookie.ttl.wait", fallback.lives.wait, within(Duration::from_secs(60), Duration::from_secs(366 * 86_400))),
+            work: reader.read(
+                "cookie.ttl.work",
+                fallback.lives.work,
+                within(Duration::from_secs(60), Duration::from_secs(366 * 86_400)),
+            ),
+            wait: reader.read(
+                "cookie.ttl.wait",
+                fallback.lives.wait,
+                within(Duration::from_secs(60), Duration::from_secs(366 * 86_400)),
+            ),
         },
         wait: gate::Wait {
             enabled: reader.read("wait.enabled", true, value::switch),
             max_level: reader.read("wait.max_level", fallback.wait.max_level, value::number(0, MAX_LEVEL)),
-            min: reader.read("wait.min", fallback.wait.min, within(Duration::from_secs(1), Duration::from_secs(60))),
+            min: reader.read(
+                "wait.min",
+                fallback.wait.min,
+                within(Duration::from_secs(1), Duration::from_secs(60)),
+            ),
         },
         challenge: read_challenge(reader),
         status: gate::Statuses {
@@ -168,7 +187,11 @@ fn read_client(reader: &mut Reader) -> ClientSettings {
     let trusted = read_networks(reader, "client.trusted");
     let by_number = reader.is_set("client.hops");
     if by_number && reader.is_set("client.trusted") {
-        reader.complain("client.hops", "`client.trusted` is set too; the proxies in front are told by number or by network, not both".to_owned());
+        reader.complain(
+            "client.hops",
+            "`client.trusted` is set too; the proxies in front are told by number or by network, not both"
+                .to_owned(),
+        );
     }
     let header = reader.optional("client.header", |text| value::token(text).map(|name| name.to_ascii_lowercase()).and_then(|name| {
         if name.contains(['_', '.']) { Err(format!("`{name}` never counts: servers fold `_` and `.` in a name into `-`, so visitors could forge it")) } else { Ok(name) }
@@ -179,11 +202,13 @@ fn read_client(reader: &mut Reader) -> ClientSettings {
 
 fn read_trust(reader: &mut Reader) -> gate::Trust {
     let peers = read_networks(reader, "trust.peers").unwrap_or_default();
-    let secret = reader.path("trust.secret_file").and_then(|path| note(reader, "trust.secret_file", read_token(&path)));
-    gate::Trust { peers, secret: secret.map(|token| token.to_vec().into()) }
+    let secret = reader
+        .path("trust.secret_file")
+        .and_then(|path| note(reader, "trust.secret_file", read_token(&path)));
+    gate::Trust { peers, secret }
 }
 
-fn read_networks(reader: &mut Reader, key: &'static str) -> Option<Networks> {
+fn read_networks(reader: &mut Reader, key: &str) -> Option<Networks> {
     let items = reader.list(key);
     if items.is_empty() {
         return None;
@@ -200,19 +225,26 @@ fn read_networks(reader: &mut Reader, key: &'static str) -> Option<Networks> {
 
 fn read_cookie(reader: &mut Reader) -> CookieSettings {
     let fallback = CookieSettings::default();
-    let same_site = reader.read("cookie.same_site", fallback.same_site, |text| match text.to_ascii_lowercase().as_str() {
-        "lax" => Ok(SameSite::Lax),
-        "none" => Ok(SameSite::None),
-        "strict" => Ok(SameSite::Strict),
-        _ => Err(format!("`{text}` is not one of lax, strict, none")),
+    let same_site = reader.read("cookie.same_site", fallback.same_site, |text| {
+        match text.to_ascii_lowercase().as_str() {
+            "lax" => Ok(SameSite::Lax),
+            "none" => Ok(SameSite::None),
+            "strict" => Ok(SameSite::Strict),
+            _ => Err(format!("`{text}` is not one of lax, strict, none")),
+        }
     });
     let partitioned = reader.read("cookie.partitioned", false, value::switch);
     if partitioned && same_site != SameSite::None {
-        reader.complain("cookie.partitioned", "browsers keep a partitioned cookie only with `cookie.same_site: none`".to_owned());
+        reader.complain(
+            "cookie.partitioned",
+            "browsers keep a partitioned cookie only with `cookie.same_site: none`".to_owned(),
+        );
     }
     let name = reader.read("cookie.name", fallback.name, |text| match value::token(text)? {
         // `__Host-` is ours to add, and only under https; any case of it means the same to a browser.
-        name if name.starts_with("__") => Err(format!("`{name}` starts with `__`, which browsers reserve; `__Host-` is added under https")),
+        name if name.starts_with("__") => {
+            Err(format!("`{name}` starts with `__`, which browsers reserve; `__Host-` is added under https"))
+        }
         name => Ok(name),
     });
     CookieSettings { name, same_site, partitioned }
@@ -228,7 +260,12 @@ fn read_challenge(reader: &mut Reader) -> gate::Challenge {
         level: Some(reader.read("challenge.level", 14, level())).filter(|_| reader.is_set("challenge.level")),
         min_level: reader.read("challenge.min_level", fallback.min_level, level()),
         max_level: reader.read("challenge.max_level", fallback.max_level, level()),
-        ttl: reader.read("challenge.ttl", fallback.ttl, within(Duration::from_secs(10), Duration::from_secs(600))),
+        size: fallback.size,
+        ttl: reader.read(
+            "challenge.ttl",
+            fallback.ttl,
+            within(Duration::from_secs(10), Duration::from_secs(600)),
+        ),
         bind_prefix: reader.read("challenge.bind_prefix", false, value::switch),
         bind_ja4: reader.read("challenge.bind_ja4", false, value::switch),
     };
@@ -242,7 +279,7 @@ fn read_challenge(reader: &mut Reader) -> gate::Challenge {
     challenge
 }
 
-fn read_limit(reader: &mut Reader, key: &'static str, fallback: Limit) -> Limit {
+fn read_limit(reader: &mut Reader, key: &str, fallback: Limit) -> Limit {
     reader.read(key, fallback, value::limit)
 }
 
@@ -254,14 +291,18 @@ fn read_log(reader: &mut Reader) -> Log {
     });
     let filter = reader.read("log.level", "info".to_owned(), |text| match EnvFilter::try_new(text) {
         Ok(_) => Ok(text.to_owned()),
-        Err(_) => Err(format!("`{text}` is no level; use error, warn, info, debug, trace, or a tracing filter")),
+        Err(_) => {
+            Err(format!("`{text}` is no level; use error, warn, info, debug, trace, or a tracing filter"))
+        }
     });
     Log { json, filter }
 }
 
 fn within(low: Duration, high: Duration) -> impl Fn(&str) -> Result<Duration, String> {
     move |text| match value::span(text)? {
-        span if span < low || span > high => Err(format!("`{text}` is not between {} s and {} s", low.as_secs(), high.as_secs())),
+        span if span < low || span > high => {
+            Err(format!("`{text}` is not between {} s and {} s", low.as_secs(), high.as_secs()))
+        }
         span => Ok(span),
     }
 }

@@ -15,15 +15,22 @@ pub(super) fn span(text: &str) -> Result<Duration, String> {
         "m" => 60_000,
         "h" => 3_600_000,
         "d" => 86_400_000,
-        _ => return Err(format!("`{text}` is no span of time; write a whole number and a unit, such as 500ms, 300s, 30m, 12h, 7d")),
+        _ => {
+            return Err(format!(
+                "`{text}` is no span of time; write a whole number and a unit, such as 500ms, 300s, 30m, 12h, 7d"
+            ));
+        }
     };
     let millis = number.parse::<u64>().ok().and_then(|n| n.checked_mul(scale));
-    millis.map(Duration::from_millis).ok_or_else(|| format!("`{text}` is no span of time that can be counted"))
+    millis
+        .map(Duration::from_millis)
+        .ok_or_else(|| format!("`{text}` is no span of time that can be counted"))
 }
 
 /// A rate: `600/1m`, with `burst 120` behind it where bursts are smaller than the count.
 pub(super) fn limit(text: &str) -> Result<Limit, String> {
-    let bad = || format!("`{text}` is no rate; write count/span, such as 60/1m, or with a burst: 600/1m burst 120");
+    let bad =
+        || format!("`{text}` is no rate; write count/span, such as 60/1m, or with a burst: 600/1m burst 120");
     let (rate, burst) = match text.split_once(" burst ") {
         Some((rate, burst)) => (rate.trim_end(), Some(burst.trim())),
         None => (text, None),
@@ -69,8 +76,15 @@ pub(super) fn mode(text: &str) -> Result<u32, String> {
 pub(super) fn prefix(text: &str) -> Result<String, String> {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"-._~/".contains(&b);
     let framed = text.len() > 2 && text.starts_with('/') && text.ends_with('/');
-    if !framed || text.contains("//") || text.contains("/./") || text.contains("/../") || !text.bytes().all(plain) {
-        return Err(format!("`{text}` is no prefix; it starts and ends with `/` and holds letters, digits and -._~, such as /.tollgate/"));
+    if !framed
+        || text.contains("//")
+        || text.contains("/./")
+        || text.contains("/../")
+        || !text.bytes().all(plain)
+    {
+        return Err(format!(
+            "`{text}` is no prefix; it starts and ends with `/` and holds letters, digits and -._~, such as /.tollgate/"
+        ));
     }
     Ok(text.to_owned())
 }
@@ -94,7 +108,9 @@ mod tests {
             assert_eq!(span(text), Ok(Duration::from_secs(seconds)), "{text}");
         }
         assert_eq!(span("500ms"), Ok(Duration::from_millis(500)));
-        for text in ["", "s", "7", "7 d", "-1s", "1.5h", "1w", "99999999999999999999s", "18446744073709551615d"] {
+        for text in
+            ["", "s", "7", "7 d", "-1s", "1.5h", "1w", "99999999999999999999s", "18446744073709551615d"]
+        {
             assert!(span(text).is_err(), "{text}");
         }
     }
@@ -104,7 +120,9 @@ mod tests {
         let minute = Duration::from_secs(60);
         assert_eq!(limit("60/1m"), Ok(Limit { count: 60, per: minute, burst: 60 }));
         assert_eq!(limit("600/1m burst 120"), Ok(Limit { count: 600, per: minute, burst: 120 }));
-        for text in ["", "60", "60/m", "0/1m", "60/0s", "60/1m burst", "60/1m burst x", "60/1m burst 0", "-1/1m"] {
+        for text in
+            ["", "60", "60/m", "0/1m", "60/0s", "60/1m burst", "60/1m burst x", "60/1m burst 0", "-1/1m"]
+        {
             assert!(limit(text).is_err(), "{text}");
         }
     }
@@ -113,7 +131,8 @@ mod tests {
     fn a_prefix_has_one_reading_and_two_slashes() {
         assert_eq!(prefix("/.tollgate/").as_deref(), Ok("/.tollgate/"));
         assert_eq!(prefix("/a/b/").as_deref(), Ok("/a/b/"));
-        for text in ["", "/", "//", "/a", "a/", "/a//b/", "/../a/", "/a/./", "/%61/", "/a b/", "/ä/", "/a;b/"] {
+        for text in ["", "/", "//", "/a", "a/", "/a//b/", "/../a/", "/a/./", "/%61/", "/a b/", "/ä/", "/a;b/"]
+        {
             assert!(prefix(text).is_err(), "{text}");
         }
     }

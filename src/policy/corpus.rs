@@ -25,8 +25,10 @@ fn corpus() -> Option<PathBuf> {
     folder
 }
 
-/// The excluded feature that a policy's rules need, if any. Expressions of thresholds are evaluated.
+/// The excluded feature that a policy's rules need, if any. Expressions of thresholds are evaluated, and an empty
+/// one needs nothing.
 fn excluded(text: &str) -> Option<&'static str> {
+    let text = text.trim_end().strip_suffix("expression:").unwrap_or(text);
     let bots = text.split("\nthresholds:").next().unwrap_or(text);
     let key = |k: &&&str| bots.contains(&format!("{k}:")) || bots.contains(&format!("\"{k}\":"));
     EXCLUDED.iter().find(key).copied()
@@ -56,15 +58,17 @@ fn the_fixtures_of_anubis_load_or_are_refused_as_they_should() {
             let name = format!("{folder}/{}", path.file_name().unwrap().to_string_lossy());
             let text = fs::read_to_string(&path).unwrap();
             let reason = excluded(&text).or_else(|| foreign(&text).then_some("(data)"));
-            if let Some(reason) = reason {
-                left_out.entry(reason).or_default().push(name);
-                continue;
-            }
             if name.contains("lib-testdata/hack-test") {
                 continue;
             }
             let loader = Loader { root: anubis.clone(), ..Loader::default() };
             let loaded = loader.load(&Source::File(path.clone()));
+            if let Some(reason) = reason {
+                let error = loaded.expect_err(&name).to_string();
+                assert!(error.contains(reason) || error.contains("import"), "{name} names {reason}\n{error}");
+                left_out.entry(reason).or_default().push(name);
+                continue;
+            }
             let refused = folder == "bad" || name.ends_with("invalid-challenge-method.yaml");
             match loaded {
                 Ok(_) if refused => panic!("{name} loads"),
@@ -88,6 +92,37 @@ fn the_fixtures_of_anubis_load_or_are_refused_as_they_should() {
 }
 
 #[test]
+fn the_snippets_of_anubis_can_be_imported() {
+    let Some(corpus) = corpus() else { return };
+    let anubis = corpus.join("anubis");
+    let mut folders = vec![anubis.join("data"), anubis.join("multi-document")];
+    let (mut imported, mut left_out) = (0, BTreeMap::<&str, usize>::new());
+    while let Some(folder) = folders.pop() {
+        for path in files(&folder) {
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let text = fs::read_to_string(&path).unwrap();
+            let whole = text.contains("\nbots:");
+            let reason = excluded(&text).or_else(|| foreign(&text).then_some("(data)"));
+            if let Some(reason) = reason.or_else(|| whole.then_some("a whole policy")) {
+                *left_out.entry(reason).or_default() += 1;
+                continue;
+            }
+            let text = format!("bots:\n- import: {}\n", path.display());
+            let loaded = Loader::default().load(&Source::Text { name: "main.yaml".to_owned(), text });
+            loaded.unwrap_or_else(|e| panic!("{e}"));
+            imported += 1;
+        }
+    }
+    println!("{imported} snippets load; left out: {left_out:?}");
+    let text = format!("bots:\n- import: {}\n", anubis.join("multifile/object.yaml").display());
+    let error = Loader::default().load(&Source::Text { name: "main.yaml".to_owned(), text }).unwrap_err();
+    assert!(error.to_string().contains("must be a list"), "{error}");
+}
+
+#[test]
 fn the_vectors_are_judged_as_anubis_judges_them() {
     let Some(corpus) = corpus() else { return };
     let text = fs::read_to_string(corpus.join("anubis_vectors.jsonl")).unwrap();
@@ -97,9 +132,8 @@ fn the_vectors_are_judged_as_anubis_judges_them() {
         let row: Value = serde_json::from_str(line).unwrap();
         let policy = row["policy"].as_str().unwrap();
         let expected = &row["expected"];
-        // A file that must be refused is refused here too, whatever it needs.
         let reason = excluded(policy).or_else(|| foreign(policy).then_some("(data)"));
-        if let Some(reason) = reason.filter(|_| expected["load"] == "ok") {
+        if let Some(reason) = reason {
             *left_out.entry(reason).or_default() += 1;
             continue;
         }
@@ -193,4 +227,65 @@ fn the_policy_of_the_attacks_loads() {
         .unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(loaded.policy.rules(), 5);
     assert_eq!(loaded.policy.levels(), 12..=12);
+}
+
+fn shipped(name: &str) -> Policy {
+    Loader::default().load(&Source::Embedded(name.to_owned())).unwrap_or_else(|e| panic!("{e}")).policy
+}
+
+fn browse<'h>(
+    lines: impl IntoIterator<Item = (&'h str, &'h str)>,
+    policy: &Policy,
+) -> Option<(Action, String)> {
+    let headers: Headers<'h> = lines.into_iter().map(|(n, v)| (n.as_bytes(), v.as_bytes())).collect();
+    let parts =
+        Parts { method: b"GET", target: b"/", host: b"example.com", scheme: b"https", client: None, headers };
+    let request = Request::new(parts).ok()?;
+    let outcome = policy.evaluate(&request, &mut ());
+    Some((outcome.action, outcome.rule.to_owned()))
+}
+
+#[test]
+fn the_default_policy_is_kind_to_people_and_not_to_scrapers() {
+    let Some(corpus) = corpus() else { return };
+    let policy = shipped("quiet.yaml");
+    let mut counts: BTreeMap<(String, &str), usize> = BTreeMap::new();
+    for line in fs::read_to_string(corpus.join("ua_dev.jsonl")).unwrap().lines() {
+        let row: Value = serde_json::from_str(line).unwrap();
+        let rest = [
+            ("Accept", "*/*"),
+            ("Accept-Language", "en"),
+            ("Accept-Encoding", "gzip"),
+            ("Sec-Fetch-Mode", "navigate"),
+        ];
+        let lines = rest.into_iter().chain([("User-Agent", row["ua"].as_str().unwrap())]);
+        let Some((action, rule)) = browse(lines, &policy) else { continue };
+        let label = row["label"].as_str().unwrap();
+        assert!(label != "human" || action != Action::Deny, "{rule} {}", row["ua"]);
+        *counts.entry((label.to_owned(), action.as_str())).or_default() += 1;
+    }
+    println!("{counts:?}");
+    let count = |label: &str, action| counts.get(&(label.to_owned(), action)).copied().unwrap_or(0);
+    assert!(count("human", "challenge") * 100 <= count("human", "allow"), "people rarely see a challenge");
+}
+
+#[test]
+fn the_default_policy_lets_real_browsers_pass_with_and_without_tls() {
+    let Some(corpus) = corpus() else { return };
+    let policy = shipped("quiet.yaml");
+    for line in fs::read_to_string(corpus.join("browser_headers_dev.jsonl")).unwrap().lines() {
+        let row: Value = serde_json::from_str(line).unwrap();
+        let lines: Vec<(&str, &str)> = row["headers"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|h| (h[0].as_str().unwrap(), h[1].as_str().unwrap()))
+            .collect();
+        let plain = lines.iter().copied().filter(|(name, _)| !name.to_ascii_lowercase().starts_with("sec-"));
+        for (action, rule) in
+            [browse(lines.iter().copied(), &policy), browse(plain, &policy)].into_iter().flatten()
+        {
+            assert_eq!(action, Action::Allow, "{rule} {line}");
+        }
+    }
 }

@@ -11,6 +11,7 @@ const MAX_COMPILED: usize = 1 << 20;
 pub(super) struct Globs {
     entries: Vec<Glob>,
     sources: Vec<String>,
+    subject: Subject,
 }
 
 #[derive(Clone, Debug)]
@@ -33,13 +34,13 @@ pub(super) enum Subject {
 
 impl Globs {
     /// An empty list, which matches nothing.
-    pub(super) const fn new() -> Self {
-        Self { entries: Vec::new(), sources: Vec::new() }
+    pub(super) const fn new(subject: Subject) -> Self {
+        Self { entries: Vec::new(), sources: Vec::new(), subject }
     }
 
     /// Adds an entry.
-    pub(super) fn add(&mut self, text: &str, subject: Subject) -> Result<(), String> {
-        let glob = match subject {
+    pub(super) fn add(&mut self, text: &str) -> Result<(), String> {
+        let glob = match self.subject {
             Subject::Host => host(text)?,
             Subject::Path => path(text)?,
         };
@@ -64,7 +65,11 @@ impl Globs {
 
     /// Whether some entry matches everything.
     pub(super) fn match_everything(&self) -> bool {
-        self.sources.iter().any(|s| matches!(s.as_str(), "/**" | "*" | "**"))
+        let all: &[&str] = match self.subject {
+            Subject::Host => &["*", "**"],
+            Subject::Path => &["/**", "**"],
+        };
+        self.sources.iter().any(|s| all.contains(&s.as_str()))
     }
 }
 
@@ -83,8 +88,10 @@ fn host(text: &str) -> Result<Glob, String> {
 }
 
 fn path(text: &str) -> Result<Glob, String> {
-    if !text.starts_with(['/', '*']) {
-        return Err(format!("`{text}` can match no path: a path starts with `/`"));
+    if !text.starts_with('/') && !text.starts_with("**") {
+        return Err(format!(
+            "`{text}` can match no path: a path starts with `/`, and `*` does not cross one"
+        ));
     }
     if text.contains(['#', '\0']) || (text.contains('?') && text.contains('=')) {
         return Err(format!("`{text}` can match no path: query and fragment are no part of it"));
@@ -115,8 +122,8 @@ mod tests {
 
     #[track_caller]
     fn check(glob: &str, subject: Subject, yes: &[&str], no: &[&str]) {
-        let mut globs = Globs::new();
-        globs.add(glob, subject).unwrap();
+        let mut globs = Globs::new(subject);
+        globs.add(glob).unwrap();
         for text in yes {
             assert!(globs.is_match(text.as_bytes()), "{glob} on {text}");
         }
@@ -147,18 +154,18 @@ mod tests {
 
     #[test]
     fn what_can_never_match_is_refused() {
-        for glob in ["", "admin", "/a?b=c", "/a#b", "/[a"] {
-            assert!(Globs::new().add(glob, Subject::Path).is_err(), "{glob}");
+        for glob in ["", "admin", "*", "*.php", "/a?b=c", "/a#b", "/[a"] {
+            assert!(Globs::new(Subject::Path).add(glob).is_err(), "{glob}");
         }
         for glob in ["", "https://a", "a:80", "a b"] {
-            assert!(Globs::new().add(glob, Subject::Host).is_err(), "{glob}");
+            assert!(Globs::new(Subject::Host).add(glob).is_err(), "{glob}");
         }
     }
 
     #[test]
     fn globs_compare_bytes() {
-        let mut globs = Globs::new();
-        globs.add("/?", Subject::Path).unwrap();
+        let mut globs = Globs::new(Subject::Path);
+        globs.add("/?").unwrap();
         assert!(globs.is_match(b"/\xff"));
     }
 }

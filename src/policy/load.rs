@@ -1,5 +1,6 @@
 //! Loads a policy: reads the file and its imports, collects every problem, and compiles what is sound.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -107,7 +108,8 @@ impl Loader {
             loader: self,
             report: Report::default(),
             open: Vec::new(),
-            imported: Vec::new(),
+            imported: HashSet::new(),
+            imports: 0,
             rules: Vec::new(),
         };
         let rules = load.main(source);
@@ -131,15 +133,16 @@ struct Load<'a> {
     report: Report,
     /// The files that are open, outermost first, by identity.
     open: Vec<PathBuf>,
-    /// Every file that was imported, by identity.
-    imported: Vec<PathBuf>,
+    /// Every file that was imported, by identity, and how often any was.
+    imported: HashSet<PathBuf>,
+    imports: usize,
     rules: Vec<Rule>,
 }
 
 impl Load<'_> {
     fn main(&mut self, source: &Source) -> Option<Rules> {
         let (file, folder) = self.open_main(source)?;
-        let node = self.main_document(&file)?;
+        let (node, ignored) = self.main_document(&file)?;
         let keys = [
             "bots",
             "thresholds",
@@ -155,6 +158,10 @@ impl Load<'_> {
         ];
         self.report.strict = self.version(&node)?;
         let strict = self.report.strict;
+        if let Some(place) = ignored {
+            let message = "only the first document of a policy counts; this one is ignored";
+            self.report.lint("L1", &place, message);
+        }
         let own: &[&str] =
             if strict { &["version", "shadow", "sites", "default"] } else { &["shadow", "sites"] };
         let fields = Fields::read(&node, "", &keys, own, Text::Loose, &mut self.report)?;
@@ -204,33 +211,25 @@ impl Load<'_> {
         }
     }
 
-    /// The first document that holds anything; later ones are ignored, and that is said.
-    fn main_document(&mut self, file: &Arc<File>) -> Option<Node> {
-        let mut main = None;
-        for range in file.documents() {
-            if let Some(node) = &main {
-                let node: &Node = node;
-                if !file.is_blank(range.clone()) {
-                    let message = "only the first document of a policy counts; this one is ignored";
-                    self.report.strict = self.version(node)?;
-                    self.report.lint("L1", &file.place(range), message);
-                    break;
-                }
-                continue;
-            }
+    /// The first document that holds anything, and the place of a later one, which is ignored.
+    fn main_document(&mut self, file: &Arc<File>) -> Option<(Node, Option<Place>)> {
+        let mut ranges = file.documents().into_iter();
+        while let Some(range) = ranges.next() {
             match document::parse_document(file, range) {
-                Ok(node) => main = node,
+                Ok(None) => {}
+                Ok(Some(node)) => {
+                    let ignored = ranges.find(|r| !file.is_blank(r.clone())).map(|r| file.place(r));
+                    return Some((node, ignored));
+                }
                 Err(problem) => {
                     self.report.add(*problem);
                     return None;
                 }
             }
         }
-        if main.is_none() {
-            let help = "a policy needs at least `bots` with one entry";
-            self.report.error(&file.start(), "the policy is empty").advise(help);
-        }
-        main
+        let help = "a policy needs at least `bots` with one entry";
+        self.report.error(&file.start(), "the policy is empty").advise(help);
+        None
     }
 
     /// Whether the file is in Tollgate's own language.
@@ -302,14 +301,15 @@ impl Load<'_> {
                 self.report.error(place, message).at_key("import");
                 continue;
             }
-            if self.open.len() > MAX_IMPORT_DEPTH || self.imported.len() == MAX_IMPORTS {
+            if self.open.len() > MAX_IMPORT_DEPTH || self.imports == MAX_IMPORTS {
                 let message = format!(
                     "imports nest deeper than {MAX_IMPORT_DEPTH}, or there are more than {MAX_IMPORTS}"
                 );
                 self.report.error(place, message).at_key("import");
                 return;
             }
-            if self.imported.contains(&identity) {
+            self.imports += 1;
+            if !self.imported.insert(identity.clone()) {
                 let message = format!("`{}` is imported again, so its rules count twice", target.name());
                 self.report.lint("L6", place, message).at_key("import");
             }
@@ -318,7 +318,6 @@ impl Load<'_> {
                 Target::Embedded(_) => None,
                 Target::File(path) => path.parent().map(Path::to_path_buf),
             };
-            self.imported.push(identity.clone());
             self.open.push(identity);
             self.report.chain.push(place.file_name().to_owned());
             self.imported_file(&file, folder.as_deref());

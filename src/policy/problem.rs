@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+use serde::Serialize;
 use thiserror::Error;
 
 use super::document::{Place, floor};
@@ -14,7 +15,8 @@ use super::document::{Place, floor};
 const MAX_EXCERPT: usize = 200;
 
 /// How much a problem matters.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// The file is refused.
     Error,
@@ -36,7 +38,7 @@ impl Severity {
 }
 
 /// One finding in a file. `Display` draws it with its line and a caret, in plain text.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Problem {
     /// How much it matters.
     pub level: Severity,
@@ -58,6 +60,7 @@ pub struct Problem {
     pub chain: Vec<String>,
     /// What to do about it.
     pub help: Option<String>,
+    #[serde(skip)]
     excerpt: Option<Excerpt>,
 }
 

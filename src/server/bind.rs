@@ -109,7 +109,10 @@ fn bind_tcp(wanted: SocketAddr, copies: usize) -> io::Result<(SocketAddr, Vec<Li
 fn bind_unix(path: &Path, mode: u32, copies: usize) -> io::Result<(SocketFile, Vec<Listener>)> {
     if let Ok(found) = fs::symlink_metadata(path) {
         if !found.file_type().is_socket() {
-            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "a file that is no socket stands there"));
+            return Err(io::Error::new(
+                io::ErrorKind::AlreadyExists,
+                "a file that is no socket stands there",
+            ));
         }
         if UnixStream::connect(path).is_ok() {
             return Err(io::ErrorKind::AddrInUse.into());
@@ -137,8 +140,12 @@ fn bind_unix(path: &Path, mode: u32, copies: usize) -> io::Result<(SocketFile, V
 
 fn reason(error: &io::Error) -> String {
     match error.kind() {
-        io::ErrorKind::AddrInUse => "another process listens there; stop it or choose another address".to_owned(),
-        io::ErrorKind::PermissionDenied => "this user may not; choose another address, or a folder that this user may write to".to_owned(),
+        io::ErrorKind::AddrInUse => {
+            "another process listens there; stop it or choose another address".to_owned()
+        }
+        io::ErrorKind::PermissionDenied => {
+            "this user may not; choose another address, or a folder that this user may write to".to_owned()
+        }
         _ => error.to_string(),
     }
 }
@@ -185,7 +192,12 @@ mod tests {
             std::net::TcpStream::connect(at).unwrap();
         }
         let error = bind(&listen(Address::Tcp(at)), 2).unwrap_err();
-        assert_eq!(error.to_string(), format!("cannot listen on {at} (`listen.grpc`): another process listens there; stop it or choose another address"));
+        assert_eq!(
+            error.to_string(),
+            format!(
+                "cannot listen on {at} (`listen.grpc`): another process listens there; stop it or choose another address"
+            )
+        );
     }
 
     #[test]

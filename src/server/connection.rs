@@ -51,7 +51,13 @@ const MAX_CONNECTIONS: usize = 16_384;
 const BACK_OFF: Duration = Duration::from_millis(100);
 
 /// Serves a listener until `stop`, then lets every connection finish what it has begun.
-pub(super) async fn serve(listener: Listener, speaks: Speaks, router: Router, stop: CancellationToken, tasks: TaskTracker) -> io::Result<()> {
+pub(super) async fn serve(
+    listener: Listener,
+    speaks: Speaks,
+    router: Router,
+    stop: CancellationToken,
+    tasks: TaskTracker,
+) -> io::Result<()> {
     let door = Door::open(listener)?;
     // The connection's own builder is cloned from this one; nothing is configured for each connection.
     let http = builder(speaks, tasks.clone());
@@ -88,7 +94,13 @@ pub(super) async fn serve(listener: Listener, speaks: Speaks, router: Router, st
 }
 
 /// Answers one connection's requests until either side ends it.
-async fn converse(http: Builder<Tracked>, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, router: Router, peer: Peer, stop: CancellationToken) {
+async fn converse(
+    http: Builder<Tracked>,
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    router: Router,
+    peer: Peer,
+    stop: CancellationToken,
+) {
     let service = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(peer);
         let mut router = router.clone();
@@ -166,7 +178,9 @@ impl Door {
                 let peer: IpAddr = from.ip().to_canonical();
                 Ok((Stream::Tcp(stream), Peer::Address(peer)))
             }
-            Self::Unix(listener) => listener.accept().await.map(|(stream, _)| (Stream::Unix(stream), Peer::Unix)),
+            Self::Unix(listener) => {
+                listener.accept().await.map(|(stream, _)| (Stream::Unix(stream), Peer::Unix))
+            }
         }
     }
 }
@@ -174,5 +188,8 @@ impl Door {
 /// Whether the error is one connection's, gone before it was accepted, and no reason to pause.
 fn is_the_peers(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, InvalidInput, NotConnected};
-    matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset | InvalidInput | NotConnected)
+    matches!(
+        error.kind(),
+        ConnectionAborted | ConnectionRefused | ConnectionReset | InvalidInput | NotConnected
+    )
 }

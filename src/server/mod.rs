@@ -107,14 +107,23 @@ impl Server {
         let ready = Arc::new(AtomicBool::new(workers.is_ok()));
         let served = workers.and_then(|workers| {
             let (reload, mut asked) = mpsc::channel(1);
-            let admin = Admin { live: live.clone(), state: reloader.state(), clock, token: admin_token, ready: ready.clone(), reload };
+            let admin = Admin {
+                live: live.clone(),
+                state: reloader.state(),
+                clock,
+                token: admin_token,
+                ready: ready.clone(),
+                reload,
+            };
             let served = runtime.block_on(async {
                 let tasks = TaskTracker::new();
                 let doors = admin_door.map(|door| (door, admin.router())).into_iter().chain(also);
                 for (door, router) in doors {
                     let (stop, tasks_within) = (stop.clone(), tasks.clone());
                     tasks.spawn(async move {
-                        if let Err(error) = connection::serve(door, Speaks::Both, router, stop, tasks_within).await {
+                        if let Err(error) =
+                            connection::serve(door, Speaks::Both, router, stop, tasks_within).await
+                        {
                             tracing::error!(%error, "a listener ended");
                         }
                     });

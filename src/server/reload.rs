@@ -50,8 +50,14 @@ impl Reloader {
     }
 
     /// Waits for the end and reloads meanwhile: on SIGHUP, and when the admin API asks.
-    pub(super) async fn until(&mut self, end: impl Future<Output = ()>, live: &Live, asked: &mut mpsc::Receiver<Reload>) -> Result<(), Error> {
-        let mut hangup = signal(SignalKind::hangup()).map_err(|source| Error::System { what: "SIGHUP", source })?;
+    pub(super) async fn until(
+        &mut self,
+        end: impl Future<Output = ()>,
+        live: &Live,
+        asked: &mut mpsc::Receiver<Reload>,
+    ) -> Result<(), Error> {
+        let mut hangup =
+            signal(SignalKind::hangup()).map_err(|source| Error::System { what: "SIGHUP", source })?;
         let mut end = pin!(end);
         loop {
             let answer = tokio::select! {
@@ -76,9 +82,12 @@ impl Reloader {
             Ok(Err(problems)) => Err(problems.to_string()),
             Err(error) => Err(format!("loading ended early: {error}")),
         };
+        self.state.metrics.reload(if result.is_ok() { "ok" } else { "failed" });
         match &result {
             Ok(()) => tracing::info!("reloaded"),
-            Err(error) => tracing::error!(%error, "cannot reload; the settings and the policy from before hold"),
+            Err(error) => {
+                tracing::error!(%error, "cannot reload; the settings and the policy from before hold")
+            }
         }
         result
     }
@@ -98,7 +107,10 @@ impl Reloader {
 
 fn ephemeral() -> Result<Ring, Error> {
     let mut bytes = [0; 32];
-    crate::crypto::fill(&mut bytes).map_err(|error| Error::System { what: "randomness", source: std::io::Error::other(error) })?;
-    tracing::warn!("no key is configured: this process makes one up, and a restart asks every visitor again; `tollgate keygen --file FILE` makes one to keep");
+    crate::crypto::fill(&mut bytes)
+        .map_err(|error| Error::System { what: "randomness", source: std::io::Error::other(error) })?;
+    tracing::warn!(
+        "no key is configured: this process makes one up, and a restart asks every visitor again; `tollgate keygen --file FILE` makes one to keep"
+    );
     Ok(Ring::single(Secret::new(bytes)))
 }

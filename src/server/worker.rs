@@ -6,6 +6,8 @@ use std::thread::{self, JoinHandle};
 use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use tonic::service::Routes;
+use tonic_health::ServingStatus;
 
 use super::bind::Doors;
 use super::connection::{Speaks, serve};
@@ -19,7 +21,13 @@ pub(super) struct Worker(JoinHandle<()>);
 
 impl Worker {
     /// Starts serving at once; ends after `stop`, when every connection has ended or [`DRAIN`] has passed.
-    pub(super) fn start(number: usize, doors: Doors, live: Live, clock: Clock, stop: CancellationToken) -> Result<Self, Error> {
+    pub(super) fn start(
+        number: usize,
+        doors: Doors,
+        live: Live,
+        clock: Clock,
+        stop: CancellationToken,
+    ) -> Result<Self, Error> {
         let runtime = runtime()?;
         let thread = thread::Builder::new().name(format!("worker-{number}"));
         let body = move || {
@@ -40,19 +48,33 @@ impl Worker {
 
 /// A runtime on the thread that drives it: wake-ups never cross cores.
 pub(super) fn runtime() -> Result<Runtime, Error> {
-    Builder::new_current_thread().enable_all().build().map_err(|source| Error::System { what: "a runtime", source })
+    Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|source| Error::System { what: "a runtime", source })
 }
+
+/// The service whose health a proxy may ask for by name; the empty name is the whole listener.
+const AUTHORIZATION: &str = "envoy.service.auth.v3.Authorization";
 
 async fn work(doors: Doors, live: Live, clock: Clock, stop: CancellationToken) -> io::Result<()> {
     let tasks = TaskTracker::new();
-    let grpc = envoy::service(live.clone(), clock.clone()).into_axum_router().with_state(());
+    let (reporter, health) = tonic_health::server::health_reporter();
+    reporter.set_service_status(AUTHORIZATION, ServingStatus::Serving).await;
+    let grpc = Routes::new(envoy::service(live.clone(), clock.clone()))
+        .add_service(health)
+        .prepare()
+        .into_axum_router();
     let http = web::router(live, clock);
     let open = [(doors.grpc, Speaks::Http2, grpc), (doors.http, Speaks::Both, http)];
-    let loops = open.into_iter().filter_map(|(door, speaks, router)| {
-        Some(serve(door?, speaks, router, stop.clone(), tasks.clone()))
-    });
+    let loops = open
+        .into_iter()
+        .filter_map(|(door, speaks, router)| Some(serve(door?, speaks, router, stop.clone(), tasks.clone())));
     let handles: Vec<_> = loops.map(|accepting| tasks.spawn(accepting)).collect();
     stop.cancelled().await;
+    for service in ["", AUTHORIZATION] {
+        reporter.set_service_status(service, ServingStatus::NotServing).await;
+    }
     tasks.close();
     if tokio::time::timeout(DRAIN, tasks.wait()).await.is_err() {
         tracing::warn!(connections = tasks.len(), "some connections did not end in time and are cut");

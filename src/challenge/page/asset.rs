@@ -1,4 +1,5 @@
-//! The one file that a page loads: the solver, with its WASM inside as text, because a body in line over gRPC must be UTF-8.
+//! The one file that a page loads: its script and the solver, with the WASM inside as text, because a body in line over gRPC must be
+//! UTF-8. The same file is the page's script and its workers', so that a visit costs one request and a cached file none.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -28,8 +29,9 @@ pub struct Asset {
 }
 
 impl Asset {
-    pub(super) fn solver() -> Self {
-        let body = squeeze::js(SOLVER).replace("@wasm@", &URL_SAFE_NO_PAD.encode(WASM));
+    pub(super) fn script() -> Self {
+        let solver = squeeze::js(SOLVER).replace("@wasm@", &URL_SAFE_NO_PAD.encode(WASM));
+        let body = format!("{solver}\n{}", squeeze::js(PAGE));
         let mut hash = String::with_capacity(32);
         for byte in &Sha256::digest(&body)[..16] {
             write!(hash, "{byte:02x}").expect("writing to a string cannot fail");
@@ -49,5 +51,6 @@ pub(super) fn gzip(body: &[u8]) -> Bytes {
     out.write_all(body).and_then(|()| out.finish()).expect("writing to memory cannot fail").into()
 }
 
+const PAGE: &str = include_str!("assets/page.js");
 const SOLVER: &str = include_str!("assets/solver.js");
 const WASM: &[u8] = include_bytes!("assets/wide.wasm");

@@ -34,8 +34,8 @@ pub struct Settings {
 pub struct Pages {
     templates: Environment<'static>,
     languages: Vec<Language>,
-    solver: Asset,
-    solver_name: String,
+    script: Asset,
+    script_name: String,
     prefix: String,
     settings: Settings,
 }
@@ -57,14 +57,14 @@ impl Pages {
         templates.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
         templates.set_formatter(escape);
         templates.add_global("style", Value::from_safe_string(squeeze::css(STYLE)));
-        templates.add_global("script", Value::from_safe_string(squeeze::js(SCRIPT)));
+        templates.add_global("guard", Value::from_safe_string(squeeze::js(GUARD)));
         templates.add_template(PAGE, TEMPLATE)?;
-        let solver = Asset::solver();
+        let script = Asset::script();
         Ok(Self {
             templates,
             languages: language::load()?,
-            solver_name: format!("{}.js", solver.etag.trim_matches('"')),
-            solver,
+            script_name: format!("{}.js", script.etag.trim_matches('"')),
+            script,
             prefix: prefix.to_owned(),
             settings: settings.clone(),
         })
@@ -82,7 +82,7 @@ impl Pages {
 
     /// The file `static/<name>`, if the pages of this build load one of that name.
     pub fn asset(&self, name: &str) -> Option<&Asset> {
-        (name == self.solver_name).then_some(&self.solver)
+        (name == self.script_name).then_some(&self.script)
     }
 
     fn language(&self, accept_language: &[u8]) -> &Language {
@@ -102,7 +102,7 @@ impl fmt::Debug for Pages {
         f.debug_struct("Pages")
             .field("prefix", &self.prefix)
             .field("settings", &self.settings)
-            .field("solver", &self.solver_name)
+            .field("script", &self.script_name)
             .finish_non_exhaustive()
     }
 }
@@ -160,4 +160,4 @@ fn escape(out: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -> Res
 const PAGE: &str = "page.html";
 const TEMPLATE: &str = include_str!("assets/page.html");
 const STYLE: &str = include_str!("assets/page.css");
-const SCRIPT: &str = include_str!("assets/page.js");
+const GUARD: &str = include_str!("assets/guard.js");

@@ -42,6 +42,16 @@ fn noscript(html: &str) -> String {
 }
 
 #[test]
+fn sizes_stay_within_budget() {
+    let html = pages().challenge(&view());
+    assert!(html.len() <= 8 * 1024, "page: {}", html.len());
+    assert!(asset::gzip(html.as_bytes()).len() <= 3584, "page, gzip: {}", asset::gzip(html.as_bytes()).len());
+    let script = Asset::script();
+    assert!(script.body.len() <= 16 * 1024, "script: {}", script.body.len());
+    assert!(script.gzip.len() <= 6656, "script, gzip: {}", script.gzip.len());
+}
+
+#[test]
 fn the_script_gets_what_it_needs() {
     let pages = pages();
     let html = pages.challenge(&view());
@@ -52,7 +62,7 @@ fn the_script_gets_what_it_needs() {
     for (key, want) in [("token", TOKEN), ("method", "GET"), ("prefix", "/.tollgate/"), ("wait", WAIT)] {
         assert_eq!(job[key], want, "{key}");
     }
-    let name = job["solver"].as_str().unwrap().strip_prefix("/.tollgate/static/").unwrap();
+    let name = job["script"].as_str().unwrap().strip_prefix("/.tollgate/static/").unwrap();
     assert!(pages.asset(name).is_some());
     assert!(html.contains("/a/b?x=1"));
     assert!(html.contains(r#"<a href="mailto:help@example.org">"#));
@@ -63,7 +73,7 @@ fn without_script_the_page_goes_on_by_itself() {
     let html = noscript(&pages().challenge(&view()));
     let url = WAIT.replace('&', "&amp;");
     assert!(html.contains(&format!(r#"<meta http-equiv="refresh" content="6;url={url}">"#)), "{html}");
-    assert!(html.contains(&format!(r#"<a href="{url}">"#)), "{html}");
+    assert!(html.contains(&format!(r#"<a class="go" href="{url}">"#)), "{html}");
     let posted = noscript(&pages().challenge(&ChallengeView { method: "POST", ..view() }));
     assert!(posted.contains("is not kept"), "{posted}");
 }
@@ -121,7 +131,8 @@ fn notices_say_what_to_do_next() {
     for (what, heading, link) in rows {
         let html = notice(what);
         assert!(html.contains(&format!(r#"<h1 id="heading">{heading}</h1>"#)), "{what:?}: {html}");
-        let found = html.split(r#"<p><a href=""#).nth(1).map(|rest| rest.split('"').next().unwrap());
+        let found =
+            html.split(r#"<p><a class="go" href=""#).nth(1).map(|rest| rest.split('"').next().unwrap());
         assert_eq!(found, link, "{what:?}");
         assert!(html.contains("0123456789abcdef") && !html.contains("<script"), "{what:?}");
         assert_eq!(html.contains("http-equiv"), matches!(what, Notice::Early { .. }), "{what:?}");
@@ -129,15 +140,15 @@ fn notices_say_what_to_do_next() {
 }
 
 #[test]
-fn the_solver_is_text_and_named_by_its_content() {
+fn the_script_is_text_and_named_by_its_content() {
     let pages = pages();
-    let solver = &pages.solver;
-    assert!(std::str::from_utf8(&solver.body).unwrap().contains("const WASM='AGFzbQ"));
-    assert_eq!(pages.asset(&pages.solver_name).unwrap().body, solver.body);
+    let script = &pages.script;
+    assert!(std::str::from_utf8(&script.body).unwrap().contains("const WASM='AGFzbQ"));
+    assert_eq!(pages.asset(&pages.script_name).unwrap().body, script.body);
     assert!(pages.asset("solver.js").is_none() && pages.asset("").is_none());
     let mut plain = Vec::new();
-    std::io::copy(&mut flate2::read::GzDecoder::new(&*solver.gzip), &mut plain).unwrap();
-    assert_eq!(plain, solver.body);
+    std::io::copy(&mut flate2::read::GzDecoder::new(&*script.gzip), &mut plain).unwrap();
+    assert_eq!(plain, script.body);
 }
 
 #[test]

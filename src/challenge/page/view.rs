@@ -115,6 +115,7 @@ pub(super) struct Sheet<'a> {
     /// The data block, as JSON that no HTML parser can take for an end of it.
     job: Option<Value>,
     k: u8,
+    script: String,
     why: Option<Why<'a>>,
     contact: Option<Contact<'a>>,
     request_label: &'a str,
@@ -139,7 +140,7 @@ struct Job<'a> {
     ttl: u16,
     method: &'a str,
     prefix: &'a str,
-    solver: String,
+    script: String,
     /// The no-script lane, offered where the script fails.
     wait: Option<&'a str>,
     /// Whether the person is asked before the work begins.
@@ -205,6 +206,7 @@ pub(super) fn challenge<'a>(pages: &'a Pages, view: &ChallengeView<'a>) -> Sheet
         None => sheet.lane.push(say.script_needed.clone()),
     }
     if let Some(work) = view.work {
+        let script = format!("{}static/{}", pages.prefix, pages.script_name);
         let job = Job {
             token: work.token,
             k: work.k,
@@ -213,13 +215,14 @@ pub(super) fn challenge<'a>(pages: &'a Pages, view: &ChallengeView<'a>) -> Sheet
             ttl: work.ttl,
             method: view.method,
             prefix: &pages.prefix,
-            solver: format!("{}static/{}", pages.prefix, pages.solver_name),
+            script: script.clone(),
             wait: view.wait.map(|wait| wait.url),
             // A level that was too low or a life that is over is cured by paying; anything else would end in a loop.
             ask: view.prior_is_fresh && view.prior.is_some_and(|code| !matches!(code, "level" | "expired")),
             texts: &texts.script,
         };
         sheet.k = work.k;
+        sheet.script = script;
         sheet.job = Some(job.block());
     }
     sheet.why = Some(Why {
@@ -280,6 +283,7 @@ fn sheet<'a>(
         link: None,
         job: None,
         k: 0,
+        script: String::new(),
         why: None,
         contact: pages.settings.contact.as_deref().map(|contact| Contact::new(&texts.contact, contact)),
         request_label: &texts.request,

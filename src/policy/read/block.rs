@@ -49,9 +49,9 @@ pub(super) fn globs(
             .at_key(key);
         return None;
     }
-    let mut globs = Globs::new();
+    let mut globs = Globs::new(subject);
     for (text, node) in items {
-        if let Err(message) = globs.add(&text, subject) {
+        if let Err(message) = globs.add(&text) {
             report.error(&node.place, message).at_key(key);
         } else if subject == Subject::Host && text.bytes().any(|b| b.is_ascii_uppercase()) {
             report.lint("L17", &node.place, "hosts are compared in lower case").at_key(key);

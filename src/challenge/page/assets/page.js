@@ -1,15 +1,13 @@
-// The challenge page: hands the puzzles to workers, sends the answer, proves that the cookie came back, then reloads.
-// It reads no target from anywhere: success reloads the address that the browser already shows.
+// The page's work, after solver.js in the same file: hands the puzzles to workers, sends the answer, proves that the cookie came
+// back, then reloads. It reads no target from anywhere: success reloads the address that the browser already shows.
 // Comments and indentation stay in the repository; a comment has a line of its own, and no string spans lines.
-(() => {
+if (typeof document !== 'undefined') (() => {
   'use strict';
-  const nonce = document.currentScript.nonce;
-  const [data, heading, intro, status, bar, more, go, lane] =
-    ['job', 'heading', 'intro', 'status', 'bar', 'more', 'go', 'lane'].map(id => document.getElementById(id));
-  const job = JSON.parse(data.textContent), say = job.texts, calm = heading.textContent;
+  const gate = self.tollgate, {job, by} = gate, say = job.texts;
+  const bar = by('bar'), heading = by('heading'), status = by('status'), calm = heading.textContent;
   const born = Date.now(), plain = job.method === 'GET' || job.method === 'HEAD';
   const nonces = [], crew = [];
-  let solved = 0, begun, stopped, told, pulse, bench;
+  let bench = Promise.resolve(), solved = 0, begun, stopped, told, pulse;
 
   const put = (text, place, value) => text.split(place).join(value);
   const open = i => nonces[i] === undefined;
@@ -21,7 +19,7 @@
 
   function busy() {
     heading.textContent = calm;
-    more.hidden = true;
+    by('more').hidden = true;
     bar.hidden = false;
     tell(say.running);
   }
@@ -32,26 +30,11 @@
     crew.forEach(member => member.worker.terminate());
   }
 
-  // Stops everything and leaves the next step to the person. The focus moves to the button of an error, and nowhere else.
+  // Leaves the next step to the person. The focus moves to the button of an error, and nowhere else.
   function offer(title, text, label, act, calmly) {
     halt();
-    heading.textContent = title;
-    intro.hidden = bar.hidden = true;
-    tell(text);
-    go.textContent = label;
-    go.onclick = act;
-    more.hidden = false;
-    if (!calmly) go.focus();
-  }
-
-  function fail(why) {
-    if (stopped) return;
-    if (job.wait) {
-      lane.href = job.wait;
-      lane.textContent = say.lane;
-      lane.hidden = false;
-    }
-    offer(say.failed_heading, put(say.failed, '{code}', why), say.again, reload);
+    gate.offer(title, text, label, act);
+    if (!calmly) by('go').focus();
   }
 
   // The first solution of a puzzle counts; a second one comes when two worked on it.
@@ -70,22 +53,10 @@
 
   const part = puzzles => ({token: job.token, size: job.size, target: job.target, puzzles: puzzles.filter(open)});
 
-  function load() {
-    return new Promise((loaded, lost) => {
-      const script = document.createElement('script'), give = () => lost(Error('solver'));
-      script.nonce = nonce;
-      script.src = job.solver;
-      script.onload = loaded;
-      script.onerror = give;
-      setTimeout(give, 10000);
-      document.head.append(script);
-    });
-  }
-
   // The puzzles of a worker that is broken, forbidden or silent are solved here, in slices. A silent one may still win.
   function onPage(puzzles) {
-    bench = (bench || load()).then(() => self.tollgateSolve(Object.assign(part(puzzles), {open}), heard));
-    bench.catch(e => fail(e.message));
+    bench = bench.then(() => gate.solve(Object.assign(part(puzzles), {open}), heard));
+    bench.catch(e => stopped || gate.fail(e.message));
   }
 
   function lose(member) {
@@ -95,14 +66,17 @@
   }
 
   function hire(puzzles) {
-    const worker = new Worker(job.solver), member = {worker, puzzles, quiet: 0};
+    const worker = new Worker(job.script), member = {worker, puzzles, quiet: 0};
     crew.push(member);
     worker.onmessage = e => {
       member.quiet = 0;
       if (e.data.error) lose(member);
       else heard(e.data);
     };
-    worker.onerror = () => lose(member);
+    worker.onerror = e => {
+      e.preventDefault();
+      lose(member);
+    };
     worker.postMessage(part(puzzles));
   }
 
@@ -171,11 +145,8 @@
     }));
   }
 
-  try {
-    // A clearance that was refused seconds after it was bought will be refused again: no loop without a person in it.
-    if (job.ask) offer(say.prior_heading, say.prior, say.go_on, start);
-    else start();
-  } catch (e) {
-    fail('script');
-  }
+  gate.halt = halt;
+  // A clearance that was refused seconds after it was bought will be refused again: no loop without a person in it.
+  if (job.ask) offer(say.prior_heading, say.prior, say.go_on, start);
+  else start();
 })();

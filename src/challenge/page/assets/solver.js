@@ -1,4 +1,4 @@
-// The solver: a worker, or a script of the page where workers are not to be had. ES2017, no dependency.
+// The solver: as a worker, or on the page where workers are not to be had. ES2017, no dependency.
 // In:  {token, size, target, puzzles}; token is text, puzzles the numbers of the puzzles to solve. On the page also
 //      open(i): whether anybody still needs that solution; it makes the solver work in slices.
 // Out: {backend} once, {i, n} per solved puzzle, {} as a sign of life, {error} when nothing works.
@@ -90,6 +90,7 @@
   const makers = {
     wasm: async function (filler, size) {
       const x = (await WebAssembly.instantiate(decode(WASM), {})).instance.exports;
+      new Int32Array(x.memory.buffer, x.constants(), 64).set(K);
       new Uint8Array(x.memory.buffer, x.filler(), filler.length).set(filler);
       x.prepare(size);
       return {chunk: 256, search: function (i, start, target) { return Number(x.search(size, i, start, 256, target)); }};
@@ -205,7 +206,7 @@
     }
   }
 
-  if (onPage) scope.tollgateSolve = solve;
+  if (onPage) scope.tollgate.solve = solve;
   else scope.onmessage = function (e) {
     solve(e.data, function (m) { scope.postMessage(m); }).catch(function (x) { scope.postMessage({error: String(x && x.message || x)}); });
   };
