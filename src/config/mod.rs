@@ -76,7 +76,7 @@ pub fn effective(sources: &Sources) -> (Vec<Effective>, Vec<Problem>) {
 fn loader(settings: &Settings) -> Loader {
     let (challenge, wait) = (&settings.gate.challenge, &settings.gate.wait);
     let root = match &settings.policy {
-        policy::Source::File(path) => path.parent().unwrap_or(Path::new("")).to_owned(),
+        policy::Source::File(path) => path.parent().unwrap_or_else(|| Path::new("")).to_owned(),
         policy::Source::Embedded(_) | policy::Source::Text { .. } => PathBuf::new(),
     };
     let defaults = Defaults {

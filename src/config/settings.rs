@@ -137,7 +137,7 @@ fn read_keys(reader: &mut Reader) -> Option<Ring> {
 
 fn read_gate(reader: &mut Reader) -> gate::Settings {
     let fallback = gate::Settings::default();
-    let settings = gate::Settings {
+    gate::Settings {
         prefix: reader.read("public_prefix", fallback.prefix, value::prefix),
         client: read_client(reader),
         trust: read_trust(reader),
@@ -178,8 +178,7 @@ fn read_gate(reader: &mut Reader) -> gate::Settings {
             name: reader.optional("page.name", line),
             contact: reader.optional("page.contact", line),
         },
-    };
-    settings
+    }
 }
 
 fn read_client(reader: &mut Reader) -> ClientSettings {
@@ -260,7 +259,7 @@ fn read_challenge(reader: &mut Reader) -> gate::Challenge {
         level: Some(reader.read("challenge.level", 14, level())).filter(|_| reader.is_set("challenge.level")),
         min_level: reader.read("challenge.min_level", fallback.min_level, level()),
         max_level: reader.read("challenge.max_level", fallback.max_level, level()),
-        size: fallback.size,
+        size: reader.read("challenge.size", fallback.size, value::number(10, 14)),
         ttl: reader.read(
             "challenge.ttl",
             fallback.ttl,
@@ -272,9 +271,12 @@ fn read_challenge(reader: &mut Reader) -> gate::Challenge {
     let (low, high) = (challenge.min_level, challenge.max_level);
     if low > high {
         reader.complain("challenge.min_level", format!("{low} is above `challenge.max_level`, {high}"));
+        // The policy is judged as well, and not by bounds that are known to be wrong.
+        return gate::Challenge { level: None, ..fallback };
     }
     if challenge.level.is_some_and(|level| level > high) {
         reader.complain("challenge.level", format!("this is above `challenge.max_level`, {high}"));
+        return fallback;
     }
     challenge
 }
