@@ -47,10 +47,16 @@ impl Head {
         let mut stream = connect(to, from);
         // A server that has seen enough may close before it has read everything; its answer is there all the same.
         let _ = stream.write_all(&self.0).and_then(|()| stream.write_all(body));
-        if body.is_empty() {
-            // Whoever waits for more of a request that was cut short learns that there is none.
-            let _ = stream.shutdown(std::net::Shutdown::Write);
-        }
+        read(stream, head_only)
+    }
+
+    /// Sends the bytes as they are and no more, which may be no request at all, and reads the answer if there is one.
+    pub(crate) fn send_cut(self, to: SocketAddr, from: IpAddr) -> Reply {
+        let head_only = self.0.starts_with(b"HEAD ");
+        let mut stream = connect(to, from);
+        // Whoever waits for more learns that there is none.
+        let _ = stream.write_all(&[&self.0[..], b"\r\n"].concat());
+        let _ = stream.shutdown(std::net::Shutdown::Write);
         read(stream, head_only)
     }
 }
