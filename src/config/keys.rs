@@ -151,7 +151,7 @@ pub const KEYS: &[Key] = &[
     key("admin.token_file", None, "file with the bearer token of the admin listener, 16 characters or more"),
     key("limits.answers", Some("60/1m"), "answers from one network (/24, /48)"),
     key("limits.work", Some("600/1m burst 120"), "requests with one clearance for work"),
-    key("limits.wait", Some("120/1m"), "requests with one clearance for waiting"),
+    key("limits.wait", Some("120/1m burst 24"), "requests with one clearance for waiting"),
     key("page.name", None, "the site's name on the pages; without it the host"),
     key("page.contact", None, "an address for visitors who are stuck, on the pages"),
     key("log.format", Some("text"), "`text` or `json`, on stderr"),
@@ -187,26 +187,6 @@ pub fn markdown() -> String {
     table
 }
 
-/// The known name that is nearest to a mistyped one, if one is near enough to have been meant.
-pub(super) fn nearest<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
-    let reach = (name.chars().count() / 3).max(1);
-    known.into_iter().map(|k| (distance(name, k), k)).min().filter(|(d, _)| *d <= reach).map(|(_, k)| k)
-}
-
-/// How many letters to insert, delete or replace to get from one name to the other (Levenshtein).
-fn distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, y) in b.chars().enumerate() {
-            let replaced = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[row.len() - 1]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -218,15 +198,6 @@ mod tests {
             let clash = |other: &Key| other.name == key.name || other.name.starts_with(&group);
             assert!(!KEYS[i + 1..].iter().any(clash), "{}", key.name);
         }
-    }
-
-    #[test]
-    fn a_mistyped_name_finds_its_neighbour_and_a_strange_one_finds_none() {
-        let names = || KEYS.iter().map(|k| k.name);
-        assert_eq!(nearest("listen.grcp", names()), Some("listen.grpc"));
-        assert_eq!(nearest("cookie.samesite", names()), Some("cookie.same_site"));
-        assert_eq!(nearest("database", names()), None);
-        assert_eq!((distance("", "abc"), distance("abc", "abc"), distance("kitten", "sitting")), (3, 0, 3));
     }
 
     #[test]

@@ -2,26 +2,24 @@
 //! Reads shapes; what a value means is for the reader.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::{fmt, fs};
+use std::fmt;
+use std::path::PathBuf;
 
-use figment::providers::{Format, Toml};
 use figment::value::{Dict, Map, Value};
 use figment::{Metadata, Profile, Provider};
-use serde::de::DeserializeOwned;
 
-use super::keys::{KEYS, Key, PREFIX, nearest};
-use super::problem::Problem;
+use super::keys::{KEYS, Key, PREFIX};
+use crate::policy::nearest;
 
 /// Where settings may come from, as the command found it.
 #[derive(Clone, Default)]
 pub struct Sources {
-    /// What flags say: key and text.
+    /// What flags say: key and texts.
     pub flags: Vec<(&'static str, Vec<String>)>,
     /// The process's environment.
     pub environment: Vec<(String, String)>,
-    /// The folder in which the settings file is looked for when nothing names one.
-    pub folder: PathBuf,
+    /// The folder in which the settings file is looked for when nothing names one; `None` looks nowhere.
+    pub folder: Option<PathBuf>,
     /// The policy that holds when no setting names one, instead of the embedded one: its name and its text.
     pub policy: Option<(&'static str, &'static str)>,
 }
@@ -63,7 +61,7 @@ impl Origin {
     }
 }
 
-/// One layer. Without `Debug`, since its values may be secrets; so is the file.
+/// One layer. Without `Debug`, since its values may be secrets.
 pub(super) struct Layer {
     pub(super) origin: Origin,
     pub(super) values: Dict,
@@ -79,25 +77,14 @@ impl Provider for Layer {
     }
 }
 
-/// The settings file, as far as it could be read.
-#[derive(Default)]
-pub(super) struct File {
-    pub(super) path: PathBuf,
-    pub(super) text: String,
-}
-
-/// YAML for figment, whose own YAML provider rests on an abandoned parser.
-struct Yaml;
-
-impl Format for Yaml {
-    type Error = serde_saphyr::Error;
-    const NAME: &'static str = "YAML";
-
-    fn from_str<T: DeserializeOwned>(text: &str) -> Result<T, Self::Error> {
-        // A snippet would show lines around the mistake, and a secret may stand there.
-        let options = serde_saphyr::options! { with_snippet: false, strict_booleans: true };
-        serde_saphyr::from_str_with_options(text, options)
-    }
+/// A name in a layer that is no setting.
+#[derive(Debug, Eq, PartialEq)]
+pub(super) struct Stranger {
+    pub(super) name: String,
+    /// What to say about it.
+    pub(super) message: String,
+    /// Whether it was surely meant as a setting: it resembles one or stands in a group of them.
+    pub(super) meant: bool,
 }
 
 impl Layer {
@@ -114,57 +101,13 @@ impl Layer {
         Self { origin: Origin::Flag, values: nest(flags.iter().map(|(k, v)| ((*k).to_owned(), value(v)))) }
     }
 
-    /// Every `TOLLGATE_*` variable, but those that Kubernetes sets by itself beside a service named `tollgate`.
+    /// Every `TOLLGATE_*` variable. Values stay text: a key of digits is no number.
     pub(super) fn environment(variables: &[(String, String)]) -> Self {
         let ours = variables.iter().filter_map(|(name, text)| {
-            let name = name.strip_prefix(PREFIX).filter(|n| !is_service_link(n))?;
+            let name = name.strip_prefix(PREFIX)?;
             Some((name.replace("__", ".").to_ascii_lowercase(), Value::from(text.as_str())))
         });
         Self { origin: Origin::Environment, values: nest(ours) }
-    }
-
-    /// Reads the settings file by its ending: `.toml` is TOML, everything else YAML.
-    pub(super) fn file(path: &Path) -> (Self, File, Option<Problem>) {
-        let empty = || Self { origin: Origin::File, values: Dict::new() };
-        let text = match fs::read(path).map(String::from_utf8) {
-            Ok(Ok(text)) if text.len() <= MAX_FILE => text,
-            Ok(Ok(_)) => {
-                return (
-                    empty(),
-                    File::default(),
-                    Some(Problem::file(path, format!("the file is larger than {MAX_FILE} bytes"))),
-                );
-            }
-            Ok(Err(_)) => {
-                return (empty(), File::default(), Some(Problem::file(path, "the file is not UTF-8")));
-            }
-            Err(error) => {
-                return (
-                    empty(),
-                    File::default(),
-                    Some(Problem::file(path, format!("cannot read the settings: {error}"))),
-                );
-            }
-        };
-        let file = File { path: path.to_owned(), text };
-        let parsed = if path.extension().is_some_and(|e| e == "toml") {
-            Toml::from_str::<Dict>(&file.text)
-                .map_err(|e| (e.message().to_owned(), e.span().map(|s| s.start)))
-        } else if file.text.lines().all(|l| l.trim().is_empty() || l.trim_start().starts_with('#')) {
-            Ok(Dict::new())
-        } else {
-            Yaml::from_str::<Dict>(&file.text).map_err(|e| {
-                let at = e.location().and_then(|l| l.span().byte_offset());
-                (e.without_snippet().to_string(), at.and_then(|o| usize::try_from(o).ok()))
-            })
-        };
-        match parsed {
-            Ok(values) => (Self { origin: Origin::File, values: prune(values) }, file, None),
-            Err((message, at)) => {
-                let problem = Problem::file(path, message).at(&file.text, at);
-                (empty(), file, Some(problem))
-            }
-        }
     }
 
     /// The value of a key in this layer alone.
@@ -174,18 +117,15 @@ impl Layer {
         parts.try_fold(first, |value, part| value.as_dict()?.get(part))
     }
 
-    /// The names in this layer that are no setting, each with what to say about it.
-    pub(super) fn strangers(&self) -> Vec<(String, String)> {
+    /// The names in this layer that are no setting.
+    pub(super) fn strangers(&self) -> Vec<Stranger> {
         let mut found = Vec::new();
         walk(&self.values, "", &mut found);
         found
     }
 }
 
-/// The largest settings file that is read: the whole table written out has 4 KiB.
-const MAX_FILE: usize = 1 << 20;
-
-fn walk(values: &Dict, group: &str, found: &mut Vec<(String, String)>) {
+fn walk(values: &Dict, group: &str, found: &mut Vec<Stranger>) {
     for (part, value) in values {
         let name = if group.is_empty() { part.clone() } else { format!("{group}.{part}") };
         if Key::find(&name).is_some() {
@@ -196,7 +136,8 @@ fn walk(values: &Dict, group: &str, found: &mut Vec<(String, String)>) {
         match value {
             Value::Dict(_, inner) if !members.is_empty() => walk(inner, &name, found),
             _ if !members.is_empty() => {
-                found.push((name, format!("this is a group of settings: {}", members.join(", "))))
+                let message = format!("this is a group of settings: {}", members.join(", "));
+                found.push(Stranger { name, message, meant: true });
             }
             _ => {
                 let near = nearest(&name, KEYS.iter().map(|k| k.name));
@@ -204,13 +145,14 @@ fn walk(values: &Dict, group: &str, found: &mut Vec<(String, String)>) {
                     || "`tollgate config` lists them all".to_owned(),
                     |n| format!("did you mean `{n}`?"),
                 );
-                found.push((name, format!("there is no such setting; {hint}")));
+                let meant = near.is_some() || !group.is_empty();
+                found.push(Stranger { name, message: format!("there is no such setting; {hint}"), meant });
             }
         }
     }
 }
 
-/// Turns names with dots into groups. A name that is at once a setting and a group keeps what came first.
+/// Turns names with dots into groups. Where one name is at once a value and a group, what came first stays.
 fn nest(settings: impl Iterator<Item = (String, Value)>) -> Dict {
     let mut root = Dict::new();
     for (name, value) in settings {
@@ -226,26 +168,42 @@ fn nest(settings: impl Iterator<Item = (String, Value)>) -> Dict {
             }
         });
         if let Some(group) = group {
-            group.insert(last.to_owned(), value);
+            group.entry(last.to_owned()).or_insert(value);
         }
     }
     root
 }
 
-/// Drops what has a name and no value, such as a group whose every line is commented out.
-fn prune(values: Dict) -> Dict {
-    let keep = |(name, value)| match value {
-        Value::Empty(..) => None,
-        Value::Dict(tag, inner) => Some((name, Value::Dict(tag, prune(inner)))),
-        other => Some((name, other)),
-    };
-    values.into_iter().filter_map(keep).collect()
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// Whether Kubernetes made this name: `PORT`, `SERVICE_HOST`, `SERVICE_PORT_HTTP`, `PORT_9002_TCP_ADDR`
-/// (kubernetes.io/docs/concepts/services-networking/service/#environment-variables).
-fn is_service_link(name: &str) -> bool {
-    let digits =
-        name.strip_prefix("PORT_").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
-    matches!(name, "PORT" | "SERVICE_HOST" | "SERVICE_PORT") || name.starts_with("SERVICE_PORT_") || digits
+    fn strangers(variables: &[&str]) -> Vec<(String, bool)> {
+        let all: Vec<_> = variables.iter().map(|name| ((*name).to_owned(), "x".to_owned())).collect();
+        Layer::environment(&all).strangers().into_iter().map(|s| (s.name, s.meant)).collect()
+    }
+
+    #[test]
+    fn a_variable_that_resembles_a_setting_is_a_mistake_and_any_other_is_somebody_elses() {
+        assert_eq!(strangers(&["TOLLGATE_LISTEN__GRPC", "PATH", "TOLLGATE_WORKERS"]), []);
+        for (name, key, meant) in [
+            ("TOLLGATE_LISTEN__GRCP", "listen.grcp", true),
+            ("TOLLGATE_LISTEN_GRPC", "listen_grpc", true),
+            ("TOLLGATE_POLCY", "polcy", true),
+            ("TOLLGATE_LISTEN", "listen", true),
+            ("TOLLGATE_COOKIE__TTL__DAYS", "cookie.ttl.days", true),
+            // Kubernetes sets these beside a service named `tollgate`.
+            ("TOLLGATE_SERVICE_HOST", "service_host", false),
+            ("TOLLGATE_PORT_9002_TCP_ADDR", "port_9002_tcp_addr", false),
+        ] {
+            assert_eq!(strangers(&[name]), [(key.to_owned(), meant)], "{name}");
+        }
+    }
+
+    #[test]
+    fn the_environment_is_text() {
+        let digits = "1".repeat(64);
+        let layer = Layer::environment(&[("TOLLGATE_KEYS__SECRET".into(), digits.clone())]);
+        assert_eq!(layer.find("keys.secret").and_then(Value::as_str), Some(&*digits));
+    }
 }

@@ -1,24 +1,27 @@
 //! Settings: defaults < file < environment < flags. Everything that is wrong is found before anything starts.
 //! Builds the settings of other rooms; runs nothing.
 
+mod file;
 mod keys;
 mod layer;
 mod listen;
-mod problem;
 mod reader;
 mod secret;
 mod settings;
 mod value;
 
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
 pub use keys::{Flag, KEYS, Key, markdown};
 pub use layer::Sources;
 pub use listen::{Address, Listen};
-pub use problem::{Place, Problem, Problems};
 pub use reader::Effective;
 pub use secret::{read_entries, write_ring};
 pub use settings::{Log, Settings};
 
-use crate::policy::{self, Defaults, Loader, Policy};
+use crate::policy::{self, Defaults, Loader, Policy, Problem, Severity};
 
 /// Everything a process starts from.
 #[derive(Debug)]
@@ -27,23 +30,43 @@ pub struct Loaded {
     pub settings: Settings,
     /// The policy they name, compiled.
     pub policy: Policy,
-    /// What is odd about the policy without being wrong.
-    pub lints: Vec<policy::Problem>,
+    /// What is odd about either without being wrong.
+    pub lints: Vec<Problem>,
+}
+
+/// Everything that is wrong with the settings, the keys and the policy. `Display` draws it all.
+#[derive(Debug, Error)]
+#[error("{}", drawn(.0))]
+pub struct Problems(pub Vec<Problem>);
+
+fn drawn(problems: &[Problem]) -> String {
+    problems.iter().map(Problem::to_string).collect::<Vec<_>>().join("\n\n")
 }
 
 /// Reads settings, keys and policy, and reports everything that is wrong with any of them.
 pub fn load(sources: &Sources) -> Result<Loaded, Problems> {
     let mut reader = reader::Reader::new(sources);
     let settings = Settings::read(&mut reader, sources.policy);
-    let problems = reader.into_problems();
-    let loaded = loader(&settings).load(&settings.policy);
-    match loaded {
-        Ok(policy::Loaded { policy, lints }) if problems.is_empty() => Ok(Loaded { settings, policy, lints }),
-        loaded => Err(Problems { settings: problems, policy: loaded.err() }),
+    let mut problems = reader.into_problems();
+    let policy = match loader(&settings).load(&settings.policy) {
+        Ok(policy::Loaded { policy, lints }) => {
+            problems.extend(lints);
+            Some(policy)
+        }
+        Err(error) => {
+            problems.extend(error.problems);
+            None
+        }
+    };
+    match policy {
+        Some(policy) if problems.iter().all(|p| p.level != Severity::Error) => {
+            Ok(Loaded { settings, policy, lints: problems })
+        }
+        _ => Err(Problems(problems)),
     }
 }
 
-/// Reads the settings only as far as they show: every key with its value and origin, and what is wrong.
+/// Reads the settings without the policy: every key with its value and origin, and what is wrong.
 pub fn effective(sources: &Sources) -> (Vec<Effective>, Vec<Problem>) {
     let mut reader = reader::Reader::new(sources);
     Settings::read(&mut reader, sources.policy);
@@ -53,8 +76,8 @@ pub fn effective(sources: &Sources) -> (Vec<Effective>, Vec<Problem>) {
 fn loader(settings: &Settings) -> Loader {
     let (challenge, wait) = (&settings.gate.challenge, &settings.gate.wait);
     let root = match &settings.policy {
-        policy::Source::File(path) => path.parent().unwrap_or(std::path::Path::new("")).to_owned(),
-        policy::Source::Embedded(_) | policy::Source::Text { .. } => std::path::PathBuf::new(),
+        policy::Source::File(path) => path.parent().unwrap_or_else(|| Path::new("")).to_owned(),
+        policy::Source::Embedded(_) | policy::Source::Text { .. } => PathBuf::new(),
     };
     let defaults = Defaults {
         level: challenge.level,
@@ -65,3 +88,6 @@ fn loader(settings: &Settings) -> Loader {
     };
     Loader { root, defaults }
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use figment::Figment;
-use figment::value::Value;
+use figment::value::{Dict, Value};
 
-use super::keys::Key;
-use super::layer::{File, Layer, Origin, Sources};
-use super::problem::Problem;
+use super::file::{self, File};
+use super::keys::{KEYS, Key, PREFIX};
+use super::layer::{Layer, Origin, Sources};
+use crate::policy::{Problem, Severity};
 
 /// One setting as it holds, for people.
 #[derive(Clone, Debug)]
@@ -35,17 +36,9 @@ impl Reader {
         let flags = Layer::flags(&sources.flags);
         let mut problems = Vec::new();
         let named = flags.find("config").or_else(|| environment.find("config")).and_then(Value::as_str);
-        let path = match named {
-            Some(path) => Some(PathBuf::from(path)),
-            None => found(&sources.folder, &mut problems),
-        };
-        let (from_file, file) = match path.as_deref().map(Layer::file) {
-            Some((layer, file, problem)) => {
-                problems.extend(problem);
-                (layer, Some(file))
-            }
-            None => (Layer { origin: Origin::File, values: Default::default() }, None),
-        };
+        let path = named.map(PathBuf::from).or_else(|| file::find(sources.folder.as_deref()?, &mut problems));
+        let (file, from_file) = path.map(|path| File::read(&path, &mut problems)).unzip();
+        let from_file = from_file.unwrap_or_else(|| Layer { origin: Origin::File, values: Dict::new() });
         let layers = [Layer::defaults(), from_file, environment, flags];
         let layered = layers.iter().fold(Figment::new(), |stack, layer| stack.merge(layer));
         let mut reader = Self { layered, layers, file, problems };
@@ -54,18 +47,24 @@ impl Reader {
     }
 
     fn report_strangers(&mut self) {
-        let strangers: Vec<_> =
-            self.layers.iter().flat_map(|l| l.strangers().into_iter().map(move |s| (l.origin, s))).collect();
-        for (origin, (name, message)) in strangers {
-            self.problem(&name, origin, message);
+        for (origin, stranger) in
+            self.layers.iter().flat_map(|l| l.strangers().into_iter().map(|s| (l.origin, s)))
+        {
+            let mut problem = self.problem(&stranger.name, origin, true, stranger.message);
+            // A variable may be another program's; a line of our own file is ours.
+            if origin == Origin::Environment && !stranger.meant {
+                problem.level = Severity::Warn;
+            }
+            self.problems.push(problem);
         }
         if self.layers[1].find("config").is_some() {
-            self.problem("config", Origin::File, "a settings file cannot name another one".to_owned());
+            let message = "a settings file cannot name another one".to_owned();
+            self.problems.push(self.problem("config", Origin::File, true, message));
         }
     }
 
-    /// Where a setting was set, if anybody did.
-    pub(super) fn origin(&self, key: &str) -> Origin {
+    /// Where a setting was set.
+    fn origin(&self, key: &str) -> Origin {
         self.layered.find_metadata(key).map_or(Origin::Default, Origin::of)
     }
 
@@ -77,7 +76,7 @@ impl Reader {
     /// Reads a setting that has a default. A value that is wrong is reported, and `fallback` keeps the reading going.
     pub(super) fn read<T>(
         &mut self,
-        key: &'static str,
+        key: &str,
         fallback: T,
         parse: impl FnOnce(&str) -> Result<T, String>,
     ) -> T {
@@ -87,13 +86,12 @@ impl Reader {
     /// Reads a setting that may be missing.
     pub(super) fn optional<T>(
         &mut self,
-        key: &'static str,
+        key: &str,
         parse: impl FnOnce(&str) -> Result<T, String>,
     ) -> Option<T> {
         let value = self.layered.find_value(key).ok()?;
-        let parsed =
-            scalar(&value).ok_or_else(|| format!("this is {}; one value was expected", value_kind(&value)));
-        match parsed.and_then(|text| parse(text.trim())) {
+        let text = scalar(&value).ok_or_else(|| format!("this is {}; one value was expected", noun(&value)));
+        match text.and_then(|text| parse(text.trim())) {
             Ok(value) => Some(value),
             Err(message) => {
                 self.complain(key, message);
@@ -102,64 +100,54 @@ impl Reader {
         }
     }
 
-    /// Reads a list: of the file, of a repeated flag, or of one text with commas. Every wrong item is reported.
-    pub(super) fn list(&mut self, key: &'static str) -> Vec<String> {
+    /// Reads a list: of the file, of a repeated flag, or of one text with commas.
+    pub(super) fn list(&mut self, key: &str) -> Vec<String> {
         let Ok(value) = self.layered.find_value(key) else { return Vec::new() };
         let items = match &value {
             Value::Array(_, items) => items.iter().map(scalar).collect(),
             single => scalar(single).map(|text| text.split(',').map(|item| item.trim().to_owned()).collect()),
         };
-        match items {
-            Some(items) => items,
-            None => {
-                self.complain(key, format!("this is {}; a list of texts was expected", value_kind(&value)));
-                Vec::new()
-            }
-        }
+        items.unwrap_or_else(|| {
+            self.complain(key, format!("this is {}; a list of texts was expected", noun(&value)));
+            Vec::new()
+        })
     }
 
     /// A path, relative to the file that names it, or to the working folder when a flag or a variable does.
-    pub(super) fn path(&mut self, key: &'static str) -> Option<PathBuf> {
-        let text = self.optional(key, |text| match text {
-            "" => Err("a path was expected".to_owned()),
-            text => Ok(text.to_owned()),
-        })?;
+    pub(super) fn path(&mut self, key: &str) -> Option<PathBuf> {
+        let text = self.optional(key, path_text)?;
         Some(self.folder(key).join(text))
     }
 
     /// The folder that a relative path in this setting counts from.
     pub(super) fn folder(&self, key: &str) -> &Path {
         match (&self.file, self.origin(key)) {
-            (Some(file), Origin::File) => file.path.parent().unwrap_or(Path::new("")),
+            (Some(file), Origin::File) => file.path.parent().unwrap_or_else(|| Path::new("")),
             _ => Path::new(""),
         }
     }
 
     /// Reports a mistake in a setting, at the place that set it.
     pub(super) fn complain(&mut self, key: &str, message: String) {
-        self.problem(key, self.origin(key), message);
+        self.problems.push(self.problem(key, self.origin(key), false, message));
     }
 
-    fn problem(&mut self, key: &str, origin: Origin, message: String) {
-        let problem =
-            Problem { key: Some(key.to_owned()), origin: self.describe(key, origin), message, place: None };
-        self.problems.push(problem);
+    fn problem(&self, key: &str, origin: Origin, at_name: bool, message: String) -> Problem {
+        let mut problem = match &self.file {
+            Some(file) if origin == Origin::File => file.problem(key, at_name, message),
+            _ => Problem::of_file(self.describe(key, origin), message),
+        };
+        problem.key = Some(key.to_owned());
+        problem
     }
 
     fn describe(&self, key: &str, origin: Origin) -> String {
-        match (origin, Key::find(key)) {
-            (Origin::Default, _) => "default".to_owned(),
-            (Origin::File, _) => {
-                self.file.as_ref().map_or_else(String::new, |f| f.path.display().to_string())
-            }
-            (Origin::Environment, Some(key)) => key.variable(),
-            (Origin::Environment, None) => {
-                format!("{}{}", super::keys::PREFIX, key.replace('.', "__").to_ascii_uppercase())
-                    .escape_debug()
-                    .to_string()
-            }
-            (Origin::Flag, key) => {
-                key.and_then(|k| k.flag).map_or_else(String::new, |f| format!("--{}", f.name))
+        match (origin, &self.file) {
+            (Origin::Default, _) | (Origin::File, None) => "default".to_owned(),
+            (Origin::File, Some(file)) => file.path.display().to_string(),
+            (Origin::Environment, _) => format!("{PREFIX}{}", key.replace('.', "__").to_ascii_uppercase()),
+            (Origin::Flag, _) => {
+                Key::find(key).and_then(|k| k.flag).map_or_else(String::new, |f| format!("--{}", f.name))
             }
         }
     }
@@ -174,28 +162,21 @@ impl Reader {
             });
             Effective { key, value, origin: self.describe(key.name, self.origin(key.name)) }
         };
-        super::keys::KEYS.iter().map(one).collect()
+        KEYS.iter().map(one).collect()
     }
 
-    /// What was wrong.
+    /// What was wrong, and what was only odd.
     pub(super) fn into_problems(self) -> Vec<Problem> {
         self.problems
     }
 }
 
-/// The settings file that stands in the folder, if one does.
-fn found(folder: &Path, problems: &mut Vec<Problem>) -> Option<PathBuf> {
-    let mut there =
-        ["tollgate.yaml", "tollgate.toml"].map(|name| folder.join(name)).into_iter().filter(|p| p.exists());
-    let first = there.next()?;
-    if let Some(second) = there.next() {
-        let message =
-            format!("`{}` stands beside it; only one can hold, choose with --config", second.display());
-        problems.push(Problem::file(&first, message));
-    }
-    Some(first)
+/// A text that may name a file.
+pub(super) fn path_text(text: &str) -> Result<String, String> {
+    if text.is_empty() { Err("a path was expected".to_owned()) } else { Ok(text.to_owned()) }
 }
 
+/// The text of a single value; TOML's are typed, all others are text already.
 fn scalar(value: &Value) -> Option<String> {
     match value {
         Value::Bool(_, value) => Some(value.to_string()),
@@ -210,7 +191,7 @@ fn scalar(value: &Value) -> Option<String> {
     }
 }
 
-const fn value_kind(value: &Value) -> &'static str {
+const fn noun(value: &Value) -> &'static str {
     match value {
         Value::Array(..) => "a list",
         Value::Dict(..) => "a group",

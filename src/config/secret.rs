@@ -5,35 +5,10 @@ use std::fs::{self, Metadata};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
-use serde::Deserialize;
-use zeroize::{ZeroizeOnDrop, Zeroizing};
+use zeroize::Zeroizing;
 
 use crate::crypto::{Entry, Ring, Secret, State};
-
-/// The key ring file, as `tollgate keygen` writes it.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RingFile {
-    keys: Vec<Line>,
-}
-
-#[derive(Deserialize, ZeroizeOnDrop)]
-#[serde(deny_unknown_fields)]
-struct Line {
-    #[zeroize(skip)]
-    id: u8,
-    secret: String,
-    #[zeroize(skip)]
-    state: Word,
-}
-
-#[derive(Clone, Copy, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Word {
-    Retired,
-    Sign,
-    Verify,
-}
+use crate::policy::document::{self, Node, Value};
 
 /// Reads a key ring file.
 pub(super) fn read_ring(path: &Path) -> Result<Ring, String> {
@@ -44,21 +19,38 @@ pub(super) fn read_ring(path: &Path) -> Result<Ring, String> {
 /// Reads the entries of a key ring file that nobody else can read.
 pub fn read_entries(path: &Path) -> Result<Vec<Entry>, String> {
     let text = read_private(path)?;
-    // serde quotes what it did not expect, and that may be the secret itself: only the place is passed on.
-    let file: RingFile = serde_saphyr::from_str(&text).map_err(|error| {
-        let line = error.location().map_or_else(String::new, |l| format!(" (line {}, column {})", l.line(), l.column()));
-        format!("this is no key ring{line}; it is written as `keys: [{{id: 0..15, secret: base64, state: sign|verify|retired}}]`, and `tollgate keygen --file FILE` makes one")
-    })?;
-    let entry = |line: &Line| {
-        let secret = Secret::parse(&line.secret).map_err(|error| format!("key id {}: {error}", line.id))?;
-        let state = match line.state {
-            Word::Retired => State::Retired,
-            Word::Sign => State::Sign,
-            Word::Verify => State::Verify,
-        };
-        Ok(Entry { id: line.id, state, secret })
+    let shape = |line: usize| {
+        format!(
+            "line {line} is no part of a key ring; it is written as `keys: [{{id: 0..15, secret: base64, state: sign|verify|retired}}]`, and `tollgate keygen --file FILE` makes one"
+        )
     };
-    file.keys.iter().map(entry).collect()
+    let tree = document::parse("", &text).map_err(|problem| shape(problem.line))?;
+    let at = |node: &Node| shape(node.place.line_and_column().0);
+    let keys = match tree.entries() {
+        Some([only]) if only.key == "keys" => only.value.items().ok_or_else(|| at(&only.value))?,
+        _ => return Err(at(&tree)),
+    };
+    keys.iter().map(|key| read_entry(key).unwrap_or_else(|| Err(at(key)))).collect()
+}
+
+/// One key; `None` where it has not the shape of one.
+fn read_entry(node: &Node) -> Option<Result<Entry, String>> {
+    let text = |name: &str| match &node.entry(name)?.value.value {
+        Value::Scalar(scalar) => Some(scalar.text()),
+        Value::List(_) | Value::Map(_) => None,
+    };
+    if node.entries()?.len() != 3 {
+        return None;
+    }
+    let id = text("id")?.parse().ok()?;
+    let state = match text("state")? {
+        "retired" => State::Retired,
+        "sign" => State::Sign,
+        "verify" => State::Verify,
+        _ => return None,
+    };
+    let secret = Secret::parse(text("secret")?).map_err(|error| format!("key id {id}: {error}"));
+    Some(secret.map(|secret| Entry { id, state, secret }))
 }
 
 /// Writes entries as a key ring file's text.

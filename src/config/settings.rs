@@ -7,7 +7,7 @@ use std::time::Duration;
 use tracing_subscriber::EnvFilter;
 
 use super::listen::{Address, Listen};
-use super::reader::Reader;
+use super::reader::{Reader, path_text};
 use super::secret::{read_ring, read_token};
 use super::value;
 use crate::admin::Token;
@@ -108,9 +108,7 @@ fn read_listen(reader: &mut Reader) -> Listen {
 }
 
 fn read_policy(reader: &mut Reader, embedded: Option<(&'static str, &'static str)>) -> policy::Source {
-    let named = reader.optional("policy", |text| {
-        if text.is_empty() { Err("a file was expected".to_owned()) } else { Ok(text.to_owned()) }
-    });
+    let named = reader.optional("policy", path_text);
     match (named, embedded) {
         (Some(text), _) => match policy::Source::parse(&text) {
             policy::Source::File(path) => policy::Source::File(reader.folder("policy").join(path)),
@@ -139,7 +137,7 @@ fn read_keys(reader: &mut Reader) -> Option<Ring> {
 
 fn read_gate(reader: &mut Reader) -> gate::Settings {
     let fallback = gate::Settings::default();
-    let settings = gate::Settings {
+    gate::Settings {
         prefix: reader.read("public_prefix", fallback.prefix, value::prefix),
         client: read_client(reader),
         trust: read_trust(reader),
@@ -180,8 +178,7 @@ fn read_gate(reader: &mut Reader) -> gate::Settings {
             name: reader.optional("page.name", line),
             contact: reader.optional("page.contact", line),
         },
-    };
-    settings
+    }
 }
 
 fn read_client(reader: &mut Reader) -> ClientSettings {
@@ -207,10 +204,10 @@ fn read_trust(reader: &mut Reader) -> gate::Trust {
     let secret = reader
         .path("trust.secret_file")
         .and_then(|path| note(reader, "trust.secret_file", read_token(&path)));
-    gate::Trust { peers, secret: secret.map(|token| token.to_vec().into()) }
+    gate::Trust { peers, secret }
 }
 
-fn read_networks(reader: &mut Reader, key: &'static str) -> Option<Networks> {
+fn read_networks(reader: &mut Reader, key: &str) -> Option<Networks> {
     let items = reader.list(key);
     if items.is_empty() {
         return None;
@@ -274,14 +271,17 @@ fn read_challenge(reader: &mut Reader) -> gate::Challenge {
     let (low, high) = (challenge.min_level, challenge.max_level);
     if low > high {
         reader.complain("challenge.min_level", format!("{low} is above `challenge.max_level`, {high}"));
+        // The policy is judged as well, and not by bounds that are known to be wrong.
+        return gate::Challenge { level: None, ..fallback };
     }
     if challenge.level.is_some_and(|level| level > high) {
         reader.complain("challenge.level", format!("this is above `challenge.max_level`, {high}"));
+        return fallback;
     }
     challenge
 }
 
-fn read_limit(reader: &mut Reader, key: &'static str, fallback: Limit) -> Limit {
+fn read_limit(reader: &mut Reader, key: &str, fallback: Limit) -> Limit {
     reader.read(key, fallback, value::limit)
 }
 

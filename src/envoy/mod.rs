@@ -50,6 +50,7 @@ impl Authorization for Service {
             answer(&gate, asker, &check, &moment)
         }));
         Ok(Response::new(answer.unwrap_or_else(|_| {
+            gate.state().metrics.panics.inc();
             error!(face = Face::Grpc.as_str(), "panicked over a question; it stays undecided");
             write::failure()
         })))

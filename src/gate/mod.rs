@@ -11,6 +11,9 @@ mod settings;
 mod state;
 mod wait;
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
+use super::document::nearest;
 use super::embedded;
-use super::read::nearest;
 
 /// What embedded names start with.
 pub(super) const EMBEDDED: &str = "(data)/";

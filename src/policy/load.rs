@@ -1,5 +1,6 @@
 //! Loads a policy: reads the file and its imports, collects every problem, and compiles what is sound.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -107,7 +108,8 @@ impl Loader {
             loader: self,
             report: Report::default(),
             open: Vec::new(),
-            imported: Vec::new(),
+            imported: HashSet::new(),
+            imports: 0,
             rules: Vec::new(),
         };
         let rules = load.main(source);
@@ -131,8 +133,9 @@ struct Load<'a> {
     report: Report,
     /// The files that are open, outermost first, by identity.
     open: Vec<PathBuf>,
-    /// Every file that was imported, by identity.
-    imported: Vec<PathBuf>,
+    /// Every file that was imported, by identity, and how often any was.
+    imported: HashSet<PathBuf>,
+    imports: usize,
     rules: Vec<Rule>,
 }
 
@@ -298,14 +301,15 @@ impl Load<'_> {
                 self.report.error(place, message).at_key("import");
                 continue;
             }
-            if self.open.len() > MAX_IMPORT_DEPTH || self.imported.len() == MAX_IMPORTS {
+            if self.open.len() > MAX_IMPORT_DEPTH || self.imports == MAX_IMPORTS {
                 let message = format!(
                     "imports nest deeper than {MAX_IMPORT_DEPTH}, or there are more than {MAX_IMPORTS}"
                 );
                 self.report.error(place, message).at_key("import");
                 return;
             }
-            if self.imported.contains(&identity) {
+            self.imports += 1;
+            if !self.imported.insert(identity.clone()) {
                 let message = format!("`{}` is imported again, so its rules count twice", target.name());
                 self.report.lint("L6", place, message).at_key("import");
             }
@@ -314,7 +318,6 @@ impl Load<'_> {
                 Target::Embedded(_) => None,
                 Target::File(path) => path.parent().map(Path::to_path_buf),
             };
-            self.imported.push(identity.clone());
             self.open.push(identity);
             self.report.chain.push(place.file_name().to_owned());
             self.imported_file(&file, folder.as_deref());

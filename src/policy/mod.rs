@@ -1,6 +1,6 @@
 //! The rules: reads a policy and its imports, reports every problem with its place, compiles, and judges requests.
 //!
-//! Bytes become events, a tree that knows its places ([`document`]), checked rules (`read`), and a compiled form
+//! Bytes become events, a tree that knows its places (`document`), checked rules (`read`), and a compiled form
 //! (`compile`) that `evaluate` walks. Pure: no I/O, no clock and no randomness on a request. What a verdict looks
 //! like to a visitor, and whether a clearance pays for it, is not decided here.
 
@@ -28,6 +28,7 @@ use compile::Compiled;
 pub use load::{Defaults, Loaded, Loader, Source};
 pub use observe::{Observer, Step, Trace};
 pub use problem::{LoadError, Problem, Severity};
+pub(crate) use document::nearest;
 pub use toll::Toll;
 
 use crate::request::Request;

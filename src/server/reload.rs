@@ -82,6 +82,7 @@ impl Reloader {
             Ok(Err(problems)) => Err(problems.to_string()),
             Err(error) => Err(format!("loading ended early: {error}")),
         };
+        self.state.metrics.reload(if result.is_ok() { "ok" } else { "failed" });
         match &result {
             Ok(()) => tracing::info!("reloaded"),
             Err(error) => {
@@ -104,12 +105,24 @@ impl Reloader {
     }
 }
 
+/// A gate that serves nobody: for explanations. Where no key is configured it has one of its own, without a word.
+pub fn gate(loaded: Loaded) -> Result<Gate, Error> {
+    let Loaded { settings, policy, lints: _ } = loaded;
+    let state = Arc::new(State::new(&settings.gate.limits));
+    let ring = settings.ring.map_or_else(made_up, Ok)?;
+    Ok(Gate::new(settings.gate, ring, policy, state)?)
+}
+
 fn ephemeral() -> Result<Ring, Error> {
-    let mut bytes = [0; 32];
-    crate::crypto::fill(&mut bytes)
-        .map_err(|error| Error::System { what: "randomness", source: std::io::Error::other(error) })?;
     tracing::warn!(
         "no key is configured: this process makes one up, and a restart asks every visitor again; `tollgate keygen --file FILE` makes one to keep"
     );
+    made_up()
+}
+
+fn made_up() -> Result<Ring, Error> {
+    let mut bytes = [0; 32];
+    crate::crypto::fill(&mut bytes)
+        .map_err(|error| Error::System { what: "randomness", source: std::io::Error::other(error) })?;
     Ok(Ring::single(Secret::new(bytes)))
 }

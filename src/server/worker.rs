@@ -9,8 +9,8 @@ use tokio_util::task::TaskTracker;
 use tonic::service::Routes;
 use tonic_health::ServingStatus;
 
-use super::bind::Doors;
-use super::connection::{Speaks, serve};
+use super::bind::{Doors, Listener};
+use super::connection::{Serving, Speaks};
 use super::{DRAIN, Error};
 use crate::clock::Clock;
 use crate::gate::Live;
@@ -54,34 +54,38 @@ pub(super) fn runtime() -> Result<Runtime, Error> {
         .map_err(|source| Error::System { what: "a runtime", source })
 }
 
-/// The service that Envoy and Kubernetes ask the health of, besides the empty name for the whole.
+/// The service whose health a proxy may ask for by name; the empty name is the whole listener.
 const AUTHORIZATION: &str = "envoy.service.auth.v3.Authorization";
 
 async fn work(doors: Doors, live: Live, clock: Clock, stop: CancellationToken) -> io::Result<()> {
     let tasks = TaskTracker::new();
-    let (health, probes) = tonic_health::server::health_reporter();
-    health.set_service_status("", ServingStatus::Serving).await;
-    health.set_service_status(AUTHORIZATION, ServingStatus::Serving).await;
+    let open = live.load().state().metrics.connections.clone();
+    let (reporter, health) = tonic_health::server::health_reporter();
+    reporter.set_service_status(AUTHORIZATION, ServingStatus::Serving).await;
     let grpc = Routes::new(envoy::service(live.clone(), clock.clone()))
-        .add_service(probes)
+        .add_service(health)
         .prepare()
         .into_axum_router();
-    let http = web::router(live, clock);
-    let open = [(doors.grpc, Speaks::Http2, grpc), (doors.http, Speaks::Both, http)];
-    let loops = open
-        .into_iter()
-        .filter_map(|(door, speaks, router)| Some(serve(door?, speaks, router, stop.clone(), tasks.clone())));
-    let handles: Vec<_> = loops.map(|accepting| tasks.spawn(accepting)).collect();
+    let serve = |door: Option<Listener>, speaks, router| {
+        let serving =
+            Serving { speaks, router, stop: stop.clone(), tasks: tasks.clone(), open: open.clone() };
+        door.map(|door| tasks.spawn(serving.accept(door)))
+    };
+    let accepting =
+        [serve(doors.grpc, Speaks::Http2, grpc), serve(doors.http, Speaks::Both, web::router(live, clock))];
     stop.cancelled().await;
-    health.set_service_status("", ServingStatus::NotServing).await;
-    health.set_service_status(AUTHORIZATION, ServingStatus::NotServing).await;
+    for service in ["", AUTHORIZATION] {
+        reporter.set_service_status(service, ServingStatus::NotServing).await;
+    }
     tasks.close();
     if tokio::time::timeout(DRAIN, tasks.wait()).await.is_err() {
         tracing::warn!(connections = tasks.len(), "some connections did not end in time and are cut");
     }
-    for handle in handles {
-        handle.abort();
-        if let Ok(ended) = handle.await {
+    for loops in accepting.into_iter().flatten() {
+        // One that still runs at the deadline is dropped with the runtime.
+        if loops.is_finished()
+            && let Ok(ended) = loops.await
+        {
             ended?;
         }
     }

@@ -63,6 +63,7 @@ impl Web {
             answer(gate, asker, parts, route, form, &moment)
         }));
         answer.unwrap_or_else(|_| {
+            gate.state().metrics.panics.inc();
             error!("panicked over a question of the http listener; it stays undecided");
             write::failure(route)
         })

@@ -73,7 +73,7 @@ fn without_script_the_page_goes_on_by_itself() {
     let html = noscript(&pages().challenge(&view()));
     let url = WAIT.replace('&', "&amp;");
     assert!(html.contains(&format!(r#"<meta http-equiv="refresh" content="6;url={url}">"#)), "{html}");
-    assert!(html.contains(&format!(r#"<a href="{url}">"#)), "{html}");
+    assert!(html.contains(&format!(r#"<a class="go" href="{url}">"#)), "{html}");
     let posted = noscript(&pages().challenge(&ChallengeView { method: "POST", ..view() }));
     assert!(posted.contains("is not kept"), "{posted}");
 }
@@ -131,7 +131,8 @@ fn notices_say_what_to_do_next() {
     for (what, heading, link) in rows {
         let html = notice(what);
         assert!(html.contains(&format!(r#"<h1 id="heading">{heading}</h1>"#)), "{what:?}: {html}");
-        let found = html.split(r#"<p><a href=""#).nth(1).map(|rest| rest.split('"').next().unwrap());
+        let found =
+            html.split(r#"<p><a class="go" href=""#).nth(1).map(|rest| rest.split('"').next().unwrap());
         assert_eq!(found, link, "{what:?}");
         assert!(html.contains("0123456789abcdef") && !html.contains("<script"), "{what:?}");
         assert_eq!(html.contains("http-equiv"), matches!(what, Notice::Early { .. }), "{what:?}");

@@ -1,11 +1,12 @@
 //! A YAML (or JSON) text as a tree in which every key and value knows where it stands.
 //! Knows nothing of policies: the settings file is read with it too.
 
+mod nearest;
 mod parse;
 mod scalar;
 mod source;
 
-#[allow(unused_imports, reason = "the settings file is read with it")]
+pub(crate) use nearest::nearest;
 pub(crate) use parse::parse;
 pub(crate) use parse::parse_document;
 pub(crate) use scalar::{Resolved, Scalar};
@@ -80,7 +81,6 @@ impl Node {
     }
 
     /// The entry at a dotted path such as `cookie.ttl.work`. A number picks an item of a list on the way.
-    #[allow(dead_code, reason = "the settings file is read with it")]
     pub(crate) fn find(&self, path: &str) -> Option<&Entry> {
         let (key, rest) = path.split_once('.').map_or((path, None), |(k, r)| (k, Some(r)));
         let entry = self.entry(key)?;

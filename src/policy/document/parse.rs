@@ -16,7 +16,6 @@ const MAX_DEPTH: usize = 64;
 const MAX_NODES: usize = 1_000_000;
 
 /// Parses a text that is one document, such as a settings file. An empty text is null.
-#[allow(dead_code, reason = "the settings file is read with it")]
 pub(crate) fn parse(name: &str, text: &str) -> Result<Node, Box<Problem>> {
     let file = File::new(name, text);
     for range in file.documents() {

@@ -45,24 +45,13 @@ impl Pattern {
             return Err(Refusal::new(whole.end - 1..whole.end, message));
         }
         let translated = translate::translate(source)?;
-        let hir = regex_syntax::ParserBuilder::new()
-            .utf8(false)
+        let regex = RegexBuilder::new(&translated.rust)
+            .size_limit(MAX_COMPILED)
             .build()
-            .parse(&translated.rust)
-            .map_err(|error| Refusal::new(whole.clone(), reason(&error)))?;
-        let regex = RegexBuilder::new(&translated.rust).size_limit(MAX_COMPILED).build();
-        let regex = regex.map_err(|error| {
-            let message = match error {
-                regex::Error::CompiledTooBig(limit) => {
-                    format!("the compiled pattern would take more than {} MiB", limit >> 20)
-                }
-                other => other.to_string(),
-            };
-            Refusal::new(whole, message)
-        })?;
+            .map_err(|error| Refusal::new(whole, reason(&translated.rust, &error)))?;
         Ok(Self {
             source: source.to_owned(),
-            everything: matches_everything(&hir, &regex),
+            everything: matches_everything(&translated.rust, &regex),
             loose_dot: translated.loose_dot,
             regex,
         })
@@ -108,19 +97,33 @@ pub(super) fn text(bytes: &[u8]) -> Cow<'_, [u8]> {
 }
 
 /// A match of nothing that needs at most one end of the text is found in every text. `^$` needs both.
-fn matches_everything(hir: &Hir, regex: &Regex) -> bool {
+fn matches_everything(rust: &str, regex: &Regex) -> bool {
+    if !regex.is_match(b"") {
+        return false;
+    }
+    let Ok(hir) = parse(rust) else { return false };
     let looks = hir.properties().look_set();
     let ends = [Look::Start, Look::End].iter().filter(|l| looks.contains(**l)).count();
-    regex.is_match(b"") && looks.len() == ends && ends < 2
+    looks.len() == ends && ends < 2
 }
 
-/// The parser's reason without its drawing, which shows the translated pattern and not the author's.
-fn reason(error: &regex_syntax::Error) -> String {
-    match error {
-        regex_syntax::Error::Parse(error) => error.kind().to_string(),
-        regex_syntax::Error::Translate(error) => error.kind().to_string(),
-        other => other.to_string(),
+/// Why a translated pattern does not compile, without the parser's drawing of it: the author wrote another text.
+fn reason(rust: &str, error: &regex::Error) -> String {
+    match (error, parse(rust)) {
+        (regex::Error::CompiledTooBig(limit), _) => {
+            format!("the compiled pattern would take more than {} MiB", limit >> 20)
+        }
+        (_, Err(error)) => match *error {
+            regex_syntax::Error::Parse(error) => error.kind().to_string(),
+            regex_syntax::Error::Translate(error) => error.kind().to_string(),
+            other => other.to_string(),
+        },
+        (error, Ok(_)) => error.to_string(),
     }
+}
+
+fn parse(rust: &str) -> Result<Hir, Box<regex_syntax::Error>> {
+    regex_syntax::ParserBuilder::new().utf8(false).build().parse(rust).map_err(Box::new)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use super::block::{globs, networks, pattern};
 use super::challenge::{self, Use};
 use super::fields::{Fields, Text};
 use super::threshold::{benchmark, unknown_action};
-use crate::policy::document::{Node, Place};
+use crate::policy::document::{Node, Place, Value};
 use crate::policy::glob::Subject;
 use crate::policy::load::Defaults;
 use crate::policy::report::Report;
@@ -66,7 +66,7 @@ pub(in crate::policy) enum Entry {
 
 /// Reads one entry; `None` if it is refused.
 pub(in crate::policy) fn read(node: &Node, defaults: &Defaults, report: &mut Report) -> Option<Entry> {
-    report.rule = None;
+    report.rule = name_of(node).map(|name| format!("bot/{name}"));
     let before = report.len();
     if node.is_null() {
         report
@@ -85,7 +85,6 @@ pub(in crate::policy) fn read(node: &Node, defaults: &Defaults, report: &mut Rep
         return import(&fields, report);
     }
     let name = fields.text("name", report).filter(|n| !n.is_empty());
-    report.rule = Some(format!("bot/{}", name.as_deref().unwrap_or("?")));
     if name.is_none() && !report.has_error_since(before) {
         report.error(fields.place, "a rule needs a `name`").at_key("name");
     }
@@ -99,6 +98,15 @@ pub(in crate::policy) fn read(node: &Node, defaults: &Defaults, report: &mut Rep
     let chain = report.chain.clone();
     let (name, asks) = (name?, asks?);
     Some(Entry::Rule(Box::new(Rule { name, place: node.place.clone(), chain, asks, matchers, shadow })))
+}
+
+/// The name of an entry as it is written, so that problems can name it before it is checked.
+pub(super) fn name_of(node: &Node) -> Option<&str> {
+    let entry = node.entries()?.iter().rev().find(|e| e.key.eq_ignore_ascii_case("name"))?;
+    match &entry.value.value {
+        Value::Scalar(scalar) if !scalar.text().is_empty() => Some(scalar.text()),
+        _ => None,
+    }
 }
 
 fn import(fields: &Fields<'_>, report: &mut Report) -> Option<Entry> {

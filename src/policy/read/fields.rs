@@ -1,7 +1,6 @@
 //! The keys of one map and the types of their values.
 
-use super::nearest::nearest;
-use crate::policy::document::{Entry, Node, Place, Resolved, Value};
+use crate::policy::document::{Entry, Node, Place, Resolved, Value, nearest};
 use crate::policy::report::Report;
 
 /// How plain numbers and booleans are treated where text is wanted.

@@ -4,13 +4,11 @@ mod block;
 mod challenge;
 mod entry;
 mod fields;
-mod nearest;
 mod setting;
 mod threshold;
 
 pub(super) use entry::never_there;
 pub(super) use entry::{Entry, read as entry};
 pub(super) use fields::{Fields, Text};
-pub(super) use nearest::nearest;
 pub(super) use setting::{status, unused};
 pub(super) use threshold::{read as thresholds, said as fallback};

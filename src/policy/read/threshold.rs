@@ -2,8 +2,9 @@
 
 use super::block::{Expression, expression};
 use super::challenge::{self, Use};
+use super::entry::name_of;
 use super::fields::{Fields, Text, text};
-use crate::policy::document::Node;
+use crate::policy::document::{Node, nearest};
 use crate::policy::load::Defaults;
 use crate::policy::report::Report;
 use crate::policy::rule::{Asks, Fallback, Threshold};
@@ -40,12 +41,11 @@ pub(in crate::policy) fn read(
 }
 
 fn one(node: &Node, defaults: &Defaults, report: &mut Report) -> Option<Threshold> {
-    report.rule = None;
+    report.rule = name_of(node).map(|name| format!("threshold/{name}"));
     let before = report.len();
     let keys = ["name", "expression", "action", "challenge"];
     let fields = Fields::read(node, "", &keys, &["shadow"], Text::Loose, report)?;
     let name = fields.text("name", report).filter(|n| !n.is_empty());
-    report.rule = Some(format!("threshold/{}", name.as_deref().unwrap_or("?")));
     if name.is_none() && !report.has_error_since(before) {
         report.error(fields.place, "a threshold needs a `name`").at_key("name");
     }
@@ -127,7 +127,7 @@ pub(super) fn unknown_action(said: Option<&str>, fields: &Fields<'_>, report: &m
     let names = ["ALLOW", "CHALLENGE", "DENY", "WEIGH", "DEBUG_BENCHMARK"];
     match (said, fields.get("action")) {
         (Some(said), Some(node)) => {
-            let near = super::nearest::nearest(said, names);
+            let near = nearest(said, names);
             let help = near.map_or_else(
                 || format!("there are {}", names.join(", ")),
                 |n| format!("did you mean `{n}`?"),

@@ -1,10 +1,7 @@
 //! The known name that somebody probably meant.
 
 /// The nearest of `known` to `name`, if it is near enough to be a slip: a third of its letters at most.
-pub(in crate::policy) fn nearest<'a>(
-    name: &str,
-    known: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let name = name.to_ascii_lowercase();
     let best = known.into_iter().map(|k| (distance(&name, &k.to_ascii_lowercase()), k)).min()?;
     (best.0 <= (best.1.len() / 3).max(1)).then_some(best.1)

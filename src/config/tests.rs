@@ -1,0 +1,208 @@
+use std::fs;
+use std::time::Duration;
+
+use super::*;
+use crate::memory::Limit;
+use crate::request::Hops;
+
+fn sources(
+    file: &str,
+    environment: &[(&str, &str)],
+    flags: &[(&'static str, &str)],
+) -> (tempfile::TempDir, Sources) {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("tollgate.yaml"), file).unwrap();
+    let environment = environment.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+    let flags = flags.iter().map(|(k, v)| (*k, vec![(*v).to_owned()])).collect();
+    let sources = Sources { flags, environment, folder: Some(folder.path().to_owned()), policy: None };
+    (folder, sources)
+}
+
+fn settings(file: &str, environment: &[(&str, &str)], flags: &[(&'static str, &str)]) -> Settings {
+    let (_folder, sources) = sources(file, environment, flags);
+    load(&sources).unwrap_or_else(|problems| panic!("{problems}")).settings
+}
+
+/// What is wrong: the key and the message of each problem.
+fn wrong(file: &str, environment: &[(&str, &str)]) -> Vec<(String, String)> {
+    let (_folder, sources) = sources(file, environment, &[]);
+    let problems = load(&sources).expect_err("something is wrong").0;
+    problems.into_iter().map(|p| (p.key.unwrap_or_default(), p.message)).collect()
+}
+
+#[test]
+fn the_defaults_of_the_table_are_those_of_the_rooms() {
+    let settings = settings("", &[], &[]);
+    let (read, rooms) = (format!("{:?}", settings.gate), format!("{:?}", crate::gate::Settings::default()));
+    assert_eq!(read, rooms);
+    assert_eq!(settings.listen.http.to_string(), "127.0.0.1:9002");
+    assert!(settings.ring.is_none() && settings.admin_token.is_none());
+}
+
+#[test]
+fn a_later_layer_wins_and_the_rest_of_the_earlier_one_stays() {
+    let file = "listen: {grpc: 127.0.0.1:1, http: 127.0.0.1:2, admin: off}\ncookie:\n  ttl: {work: 1d}\n";
+    let environment = [("TOLLGATE_LISTEN__HTTP", "127.0.0.1:3"), ("TOLLGATE_LISTEN__GRPC", "127.0.0.1:4")];
+    let settings = settings(file, &environment, &[("listen.http", "127.0.0.1:5")]);
+    assert_eq!(settings.listen.grpc.to_string(), "127.0.0.1:4");
+    assert_eq!(settings.listen.http.to_string(), "127.0.0.1:5");
+    assert_eq!(settings.listen.admin, Address::Off);
+    assert_eq!(settings.gate.lives.work, Duration::from_secs(86_400));
+    assert_eq!(settings.gate.lives.wait, Duration::from_secs(1800));
+}
+
+#[test]
+fn every_kind_of_value_is_read() {
+    let file = "
+listen: {mode: 0600}
+trust:
+  peers: [10.0.0.0/8, 192.0.2.1]
+client: {trusted: ['fd00::/8'], header: X-Real-IP}
+wait: {enabled: no-thanks}
+limits: {work: 10/1s burst 3}
+page: {name: The Site}
+log: {format: json, level: 'tollgate=debug'}
+workers: 3
+";
+    let settings = settings(&file.replace("no-thanks", "false"), &[], &[]);
+    assert_eq!((settings.listen.mode, settings.workers.get()), (0o600, 3));
+    assert!(settings.gate.trust.peers.contains("10.2.3.4".parse().unwrap()));
+    assert!(!settings.gate.trust.peers.contains("127.0.0.1".parse().unwrap()));
+    assert!(matches!(settings.gate.client.hops, Hops::In(_)));
+    assert_eq!(settings.gate.client.header.as_deref(), Some("x-real-ip"));
+    assert!(!settings.gate.wait.enabled);
+    assert_eq!(settings.gate.limits.work, Limit { count: 10, per: Duration::from_secs(1), burst: 3 });
+    assert_eq!(settings.gate.page.name.as_deref(), Some("The Site"));
+    assert!(settings.log.json);
+    assert_eq!(wrong(file, &[]).len(), 1);
+}
+
+#[test]
+fn every_problem_comes_at_once_with_its_line() {
+    let file = "listen:\n  grcp: off\n  http: nowhere\nworkers: many\ntrust: {peers: [0.0.0.0/0, 10.0.0.0/99]}\nreplicas: 2\npolicy: missing.yaml\nclient: {hops: 1, trusted: [10.0.0.0/8]}\n";
+    let (_folder, sources) = sources(file, &[("TOLLGATE_SHADOW", "maybe")], &[("public_prefix", "no")]);
+    let problems = load(&sources).unwrap_err();
+    let at: Vec<_> = problems.0.iter().map(|p| (p.key.as_deref().unwrap_or("policy"), p.line)).collect();
+    for row in [
+        ("listen.grcp", 2),
+        ("listen.http", 3),
+        ("workers", 4),
+        ("trust.peers", 5),
+        ("replicas", 6),
+        ("policy", 0),
+        ("client.hops", 8),
+        ("shadow", 0),
+        ("public_prefix", 0),
+    ] {
+        assert!(at.contains(&row), "{row:?} in {at:?}");
+    }
+    assert_eq!(at.iter().filter(|(key, _)| *key == "trust.peers").count(), 2);
+    let text = problems.to_string();
+    for piece in ["did you mean `listen.grpc`?", "  grcp: off", "^^^^", "TOLLGATE_SHADOW", "--prefix"] {
+        assert!(text.contains(piece), "{piece} in {text}");
+    }
+}
+
+#[test]
+fn what_contradicts_itself_is_refused() {
+    for (file, key) in [
+        ("listen: {admin: '0.0.0.0:9003'}", "listen.admin"),
+        ("listen: {admin: '[::]:0'}", "listen.admin"),
+        ("listen: {grpc: '127.0.0.1:9002'}", "listen.http"),
+        ("replicas: 2", "replicas"),
+        ("cookie: {partitioned: true}", "cookie.partitioned"),
+        ("cookie: {name: __Host-x}", "cookie.name"),
+        ("challenge: {min_level: 18, max_level: 12}", "challenge.min_level"),
+        ("challenge: {level: 19}", "challenge.level"),
+        ("client: {header: x_real_ip}", "client.header"),
+        ("listen: off", "listen"),
+        ("workers: [1]", "workers"),
+        ("workers: {a: 1}", "workers"),
+        ("trust: {peers: {a: 1}}", "trust.peers"),
+        ("config: other.yaml", "config"),
+        ("keys: {file: none.yaml}", "keys.file"),
+        ("shadow: true\nshadow: false", ""),
+        ("- a", ""),
+        ("a: [", ""),
+    ] {
+        let problems = wrong(file, &[]);
+        assert_eq!(
+            problems.iter().map(|(k, _)| k.as_str()).collect::<Vec<_>>(),
+            [key],
+            "{file}: {problems:?}"
+        );
+    }
+}
+
+#[test]
+fn an_empty_file_and_a_group_without_lines_say_nothing() {
+    for file in ["", "# nothing\n", "listen:\n  # grpc: off\npage:\n", "---\n"] {
+        assert_eq!(settings(file, &[], &[]).listen.grpc.to_string(), "127.0.0.1:9001", "{file}");
+    }
+}
+
+#[test]
+fn toml_is_read_too_but_not_beside_yaml() {
+    let folder = tempfile::tempdir().unwrap();
+    let sources = Sources { folder: Some(folder.path().to_owned()), ..Sources::default() };
+    fs::write(
+        folder.path().join("tollgate.toml"),
+        "workers = 2\n[listen]\nadmin = \"off\"\n[trust]\npeers = [\"10.0.0.0/8\"]\n",
+    )
+    .unwrap();
+    let settings = load(&sources).unwrap().settings;
+    assert_eq!((settings.workers.get(), settings.listen.admin), (2, Address::Off));
+    fs::write(folder.path().join("tollgate.yaml"), "workers: 1").unwrap();
+    assert!(load(&sources).unwrap_err().to_string().contains("choose with --config"));
+    fs::remove_file(folder.path().join("tollgate.yaml")).unwrap();
+    fs::write(folder.path().join("tollgate.toml"), "workers = \nsecret = 'x'").unwrap();
+    assert!(load(&sources).unwrap_err().to_string().contains("tollgate.toml:1"));
+}
+
+#[test]
+fn no_secret_is_shown_by_anything() {
+    let secret = "c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0";
+    for file in [
+        format!("keys: {{secret: {secret}}}"),
+        format!("keys:\n  secret: '{secret}"),
+        format!("keys:\n  secret: [{secret}]"),
+    ] {
+        let (_folder, sources) = sources(&file, &[], &[]);
+        let problems = load(&sources).unwrap_err();
+        let (effective, _) = effective(&sources);
+        for text in
+            [problems.to_string(), format!("{problems:?}"), format!("{effective:?}"), format!("{sources:?}")]
+        {
+            assert!(!text.contains("c2VjcmV0"), "{file}: {text}");
+        }
+    }
+    let good = "00".repeat(32);
+    let (_folder, sources) = sources("", &[("TOLLGATE_KEYS__SECRET", &good)], &[]);
+    assert!(load(&sources).unwrap().settings.ring.is_some());
+    assert!(!format!("{:?}", effective(&sources)).contains(&good));
+    let shown = effective(&sources).0.into_iter().find(|e| e.key.name == "keys.secret").unwrap();
+    assert_eq!(
+        (shown.value.as_deref(), shown.origin.as_str()),
+        (Some("(redacted)"), "TOLLGATE_KEYS__SECRET")
+    );
+}
+
+#[test]
+fn paths_count_from_the_file_that_names_them() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("p.yaml"), "bots: [{name: a, action: ALLOW, path_regex: .*}]").unwrap();
+    fs::write(folder.path().join("t.yaml"), "policy: p.yaml").unwrap();
+    let file = folder.path().join("t.yaml").display().to_string();
+    let sources = Sources { flags: vec![("config", vec![file])], ..Sources::default() };
+    assert_eq!(load(&sources).unwrap().settings.policy, policy::Source::File(folder.path().join("p.yaml")));
+}
+
+#[test]
+fn a_strange_variable_is_only_noted() {
+    let (_folder, sources) = sources("", &[("TOLLGATE_SERVICE_HOST", "10.0.0.1")], &[]);
+    let lints = load(&sources).unwrap().lints;
+    assert!(
+        lints.iter().any(|l| l.file == "TOLLGATE_SERVICE_HOST" && l.level == Severity::Warn),
+        "{lints:?}"
+    );
+}

@@ -1,0 +1,129 @@
+// Browsers that something is wrong with: the page falls back and passes, or says why within 15 s. Forms are never sent by themselves.
+import assert from 'node:assert/strict';
+import {address, base, check, pause, prefix, withVisit} from './gate.mjs';
+
+const fallsBack = {
+  'Worker is missing': () => { delete self.Worker; },
+  'Worker is forbidden': () => { self.Worker = function () { throw new Error('forbidden'); }; },
+  'Worker never speaks': () => { self.Worker = function () { return {postMessage() {}, terminate() {}}; }; },
+  'Worker\'s file is not there': () => {
+    const Real = self.Worker;
+    self.Worker = function (url) { return new Real(url + '.none'); };
+  },
+  'one Worker dies on the way': () => {
+    const Real = self.Worker;
+    let dead = false;
+    Object.defineProperty(navigator, 'hardwareConcurrency', {get: () => 4});
+    self.Worker = function (url) {
+      const worker = new Real(url);
+      if (!dead) {
+        dead = true;
+        worker.addEventListener('message', () => {
+          worker.terminate();
+          worker.dispatchEvent(new Event('error', {cancelable: true}));
+        }, {once: true});
+      }
+      return worker;
+    };
+  },
+  'Worker is missing and Web Crypto lies': () => {
+    delete self.Worker;
+    crypto.subtle.digest = async () => new ArrayBuffer(32);
+  },
+};
+
+for (const name of ['chromium', 'firefox']) {
+  for (const [what, before] of Object.entries(fallsBack)) {
+    check(`B9 ${name}: ${what}: falls back and passes`, name, () =>
+      withVisit(name, {before}, async visit => {
+        await visit.open(address());
+        await visit.arrival(15000);
+        assert.equal(visit.asked('answer').length, 1);
+        assert.deepEqual(visit.complaints, []);
+      }));
+  }
+
+  check(`B9 ${name}: nothing computes right: says why and leaves a way on`, name, () =>
+    withVisit(name, {before: () => {
+      delete self.Worker;
+      Int32Array.from = () => new Int32Array(8);
+    }}, async visit => {
+      await visit.open(address());
+      const words = await visit.offer(15000);
+      assert.match(words.status, /engine/);
+      assert.ok(await visit.page.evaluate(() => document.activeElement.id === 'go'), 'the focus is on the button');
+      assert.equal(visit.asked('answer').length, 0);
+    }));
+
+  check(`B13 ${name}: a wrong answer is refused with a reason, and nothing reloads`, name, () =>
+    withVisit(name, {before: () => {
+      const real = self.fetch;
+      self.fetch = (url, init) => {
+        const text = init.headers && init.headers['tollgate-answer'];
+        if (text) init.headers['tollgate-answer'] = text.slice(0, 80) + (text[80] === 'A' ? 'B' : 'A') + text.slice(81);
+        return real(url, init);
+      };
+    }}, async visit => {
+      await visit.open(address());
+      const words = await visit.offer(15000);
+      assert.match(words.status, /wrong/);
+      await pause(3000);
+      assert.equal(visit.documents.length, 1);
+      assert.equal(visit.asked('answer').length, 1);
+    }));
+
+  check(`${name}: an answer that fails on the way is sent again`, name, () =>
+    withVisit(name, {before: () => {
+      const real = self.fetch;
+      let failures = 0;
+      self.fetch = (url, init) => String(url).endsWith('answer') && failures++ < 2 ? Promise.reject(new TypeError('network')) : real(url, init);
+    }}, async visit => {
+      await visit.open(address());
+      await visit.arrival(15000);
+      assert.equal(visit.asked('answer').length, 1);
+    }));
+
+  for (const where of ['same origin', 'another site']) {
+    check(`B10 ${name}: a form from ${where} waits for a click`, name, () =>
+      withVisit(name, {}, async visit => {
+        if (where === 'same origin') await visit.open(`${base}${prefix}check`);
+        const posts = () => visit.requests.filter(r => r.navigation && r.method === 'POST').length;
+        await visit.page.evaluate(action => {
+          const form = document.createElement('form'), field = document.createElement('input');
+          Object.assign(form, {method: 'post', action});
+          Object.assign(field, {name: 'a', value: '1'});
+          form.append(field);
+          document.documentElement.append(form);
+          form.submit();
+        }, address());
+        const words = await visit.offer(15000);
+        assert.match(words.go, /form/i);
+        await pause(3000);
+        assert.equal(posts(), 1, 'nothing is sent again by itself');
+        // Firefox asks the person once more before it sends a form again, and nobody answers here.
+        if (name === 'firefox') return;
+        await visit.page.click('#go');
+        await visit.arrival(10000);
+        assert.equal(posts(), 2, 'the click sends it once');
+      }));
+  }
+}
+
+check('B9 chromium: the page\'s file is blocked: says why and leaves a way on', 'chromium', () =>
+  withVisit('chromium', {}, async visit => {
+    const session = await visit.page.createCDPSession();
+    await session.send('Network.enable');
+    await session.send('Network.setBlockedURLs', {urls: [`*${prefix}static/*`]});
+    await visit.open(address());
+    const words = await visit.offer(15000);
+    assert.match(words.status, /script/);
+    assert.ok(await visit.page.evaluate(() => !document.getElementById('lane').hidden), 'the wait lane is offered');
+    assert.equal(visit.documents.length, 1);
+  }));
+
+check('chromium, six times slower: passes', 'chromium', () =>
+  withVisit('chromium', {}, async visit => {
+    await visit.page.emulateCPUThrottling(6);
+    await visit.open(address());
+    await visit.arrival(30000);
+  }));
