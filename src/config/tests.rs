@@ -1,3 +1,5 @@
+//! Layers, every problem at once, and what is refused.
+
 use std::fs;
 use std::time::Duration;
 

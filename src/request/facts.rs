@@ -224,15 +224,8 @@ fn client(
         .map(<[u8]>::trim_ascii)
         .map(parse_address);
     if !seen_is_visitor && listed.is_none() {
-        // The proxy did not say whom it serves. Its own address is the visitor's only where no trusted station can lie between,
-        // and never this machine's: `Connection: X-Forwarded-For` makes some proxies drop the header.
-        return seen.filter(|seen| {
-            let stations = match &settings.hops {
-                Hops::Count(count) => *count > 0,
-                Hops::In(networks) => networks.contains(*seen),
-            };
-            !stations && !seen.is_loopback()
-        });
+        // The proxy did not say whom it serves, so all that is known is the proxy. Where stations should lie between, not even that.
+        return seen.filter(|_| !matches!(settings.hops, Hops::Count(1..)));
     }
     // Envoy appends the peer it saw; that entry and `source.address` are one station, not two.
     let mut current = if seen_is_visitor { Some(seen?) } else { chain.next()? };
