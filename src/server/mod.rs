@@ -69,13 +69,13 @@ pub enum Error {
 const DRAIN: Duration = Duration::from_secs(10);
 
 impl Server {
-    /// Builds the gate and binds every listener. `sources` is where a reload reads again.
+    /// Binds every listener and builds the gate. `sources` is where a reload reads again.
     pub fn bind(loaded: Loaded, sources: Sources, clock: Clock) -> Result<Self, Error> {
         let listen = loaded.settings.listen.clone();
         let workers = loaded.settings.workers.get();
         let admin_token = loaded.settings.admin_token.clone();
-        let (gate, reloader) = Reloader::start(loaded, sources)?;
         let bound = bind::bind(&listen, workers)?;
+        let (gate, reloader) = Reloader::start(loaded, sources)?;
         let live = Arc::new(ArcSwap::from_pointee(gate));
         Ok(Self { bound, live, clock, admin_token, reloader, also: None })
     }
