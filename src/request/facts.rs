@@ -54,13 +54,23 @@ pub enum Source<'a> {
         /// The `Host` of the question.
         host: &'a [u8],
     },
-    /// In the question itself: Envoy's HTTP service, or a visitor's request that a proxy routed to us.
+    /// In the question itself: Envoy's HTTP service. It hands on what the visitor says of a forwarded host, so that is inert.
     Literal {
         /// The question's method.
         method: &'a [u8],
-        /// The question's target, any prefix of ours already cut.
+        /// The question's target, our prefix already cut.
         target: &'a [u8],
         /// The question's `Host`.
+        host: &'a [u8],
+    },
+    /// In the question itself, which is a visitor's request that a proxy routed to us. Many rewrite `Host` on such a route
+    /// and say the visitor's in `X-Forwarded-Host`.
+    Routed {
+        /// The question's method.
+        method: &'a [u8],
+        /// The question's target.
+        target: &'a [u8],
+        /// The question's `Host`: the fallback where no host is forwarded.
         host: &'a [u8],
     },
     /// In the fields of Envoy's `CheckRequest`.
@@ -93,6 +103,10 @@ pub fn gather<'a>(
             (method, target, host, scheme, client(&headers, source, true, settings))
         }
         Source::Literal { method, target, host } => {
+            let scheme = agreed(&headers, &["x-forwarded-proto"], "scheme")?.unwrap_or(b"http");
+            (method, target, host, scheme, client(&headers, address(peer), false, settings))
+        }
+        Source::Routed { method, target, host } => {
             let host = forwarded_host()?.unwrap_or(host);
             (
                 method,
