@@ -1,4 +1,4 @@
-//! Layers, every problem at once, and what is refused.
+//! Settings from every layer at once: what holds, and what is wrong.
 
 use std::fs;
 use std::time::Duration;
