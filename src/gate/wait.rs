@@ -26,7 +26,7 @@ impl Gate {
         }
         // The second visit: did the cookie come back?
         if parameter(query, b"p") == Some(b"1") {
-            return match self.clearance(request, moment.now, |_| true, 0) {
+            return match self.clearance(request, moment.now, |_| true, 0, |_| true) {
                 Ok(_) => self.redirect(&String::from_utf8_lossy(path)),
                 Err(_) => self.notice(403, request, Notice::CookiesBlocked { url: None }, moment),
             };
