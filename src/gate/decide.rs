@@ -1,6 +1,7 @@
 //! The decision: the hot path, and the same path for `explain`.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
 
 use tracing::warn;
 
@@ -87,7 +88,8 @@ impl Gate {
     }
 
     /// Turns a challenge into an allow where a clearance of sufficient level and kind came along, and that into a limit
-    /// where its identity does too much.
+    /// where the identity of every such clearance does too much. One that a neighbour of the host planted and wore out
+    /// must not stand in the way of the visitor's own.
     fn accept_clearance(
         &self,
         request: &Request<'_>,
@@ -96,34 +98,36 @@ impl Gate {
         mode: Mode,
         decision: &mut Decision<'_>,
     ) {
-        let clearance = match self.clearance(request, now, |kind| toll.accepts(kind), toll.level) {
-            Ok(clearance) => clearance,
-            Err(prior) => {
-                decision.prior = prior;
-                return;
+        let mut wait: Option<Duration> = None;
+        let within = |clearance: &Clearance| {
+            let limiter = self.state.clearances(clearance.kind);
+            let within = match mode {
+                Mode::Peek => limiter.peek(&clearance.id, now),
+                Mode::Record => limiter.take(&clearance.id, now),
+            };
+            if let Err(left) = within {
+                wait = Some(wait.map_or(left, |wait| wait.min(left)));
             }
+            within.is_ok()
         };
-        let limiter = self.state.clearances(clearance.kind);
-        let within = match mode {
-            Mode::Peek => limiter.peek(&clearance.id, now),
-            Mode::Record => limiter.take(&clearance.id, now),
-        };
-        match within {
-            Ok(()) => decision.verdict = Verdict::Allow,
-            Err(wait) => {
+        match (self.clearance(request, now, |kind| toll.accepts(kind), toll.level, within), wait) {
+            (Ok(_), _) => decision.verdict = Verdict::Allow,
+            (Err(_), Some(wait)) => {
                 decision.verdict = Verdict::Limit;
                 decision.retry_after = wait.as_secs() + 1;
             }
+            (Err(prior), None) => decision.prior = prior,
         }
     }
 
-    /// The first clearance of the request that opens and suffices; else why the last one did not, if there was any.
+    /// The first clearance of the request that opens, suffices and is wanted; else why the last one did not, if there was any.
     pub(super) fn clearance(
         &self,
         request: &Request<'_>,
         now: Timestamp,
         accepts: impl Fn(Kind) -> bool,
         level: u8,
+        mut wanted: impl FnMut(&Clearance) -> bool,
     ) -> Result<Clearance, Option<Refusal>> {
         let name = self.cookie.name(request.scheme == Scheme::Https);
         let mut prior = None;
@@ -132,7 +136,8 @@ impl Gate {
                 clearance::open(&self.ring, &self.settings.lives, visitor, now, text, &accepts, level)
             });
             match opened {
-                Ok(clearance) => return Ok(clearance),
+                Ok(clearance) if wanted(&clearance) => return Ok(clearance),
+                Ok(_) => {}
                 Err(refusal) => prior = Some(refusal),
             }
         }

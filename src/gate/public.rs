@@ -99,7 +99,7 @@ impl Gate {
 
     /// The page's cookie probe: whether the clearance came back.
     fn probe(&self, request: &Request<'_>, moment: &Moment) -> Response {
-        let came_back = self.clearance(request, moment.now, |_| true, 0).is_ok();
+        let came_back = self.clearance(request, moment.now, |_| true, 0, |_| true).is_ok();
         Response::empty(if came_back { 204 } else { 403 })
             .header("cache-control", "no-store")
             .header("vary", "Cookie")

@@ -39,7 +39,7 @@ impl Gate {
         let path = String::from_utf8_lossy(path);
         // The second visit: did the cookie come back?
         if parameter(query, b"p") == Some(b"1") {
-            return match self.clearance(request, moment.now, |_| true, 0) {
+            return match self.clearance(request, moment.now, |_| true, 0, |_| true) {
                 Ok(_) => self.redirect(&path),
                 Err(_) => self.notice(403, request, Notice::CookiesBlocked { url: Some(&path) }, moment),
             };

@@ -48,7 +48,7 @@ fn holds(asker: &mut Asker, row: &Row) -> bool {
 
 fn told(outcome: &Outcome) -> String {
     let verdict = outcome.verdict.map_or("no verdict", |verdict| verdict.as_str());
-    let status = outcome.status.map_or("a closed stream".to_owned(), |status| status.to_string());
+    let status = outcome.status.map_or_else(|| "a closed stream".to_owned(), |status| status.to_string());
     let code = outcome.code.map(|code| format!(", grpc code {code}")).unwrap_or_default();
     let body: String = outcome.body.chars().take(100).collect();
     format!("{status} ({verdict}{code}) {:?} {body:?}", outcome.header("x-tollgate-rule").unwrap_or_default())
