@@ -1,6 +1,5 @@
 //! The decision: the hot path, and the same path for `explain`.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use tracing::warn;
@@ -23,7 +22,7 @@ pub(super) enum Mode {
 
 impl Gate {
     /// Decides about a request, records it and counts it. Allocates nothing where it allows, unless a header stands
-    /// several times or the path has several readings. A panic is contained and decides nothing.
+    /// several times or the path has several readings.
     pub fn decide(
         &self,
         face: Face,
@@ -31,10 +30,7 @@ impl Gate {
         request: &Result<Request<'_>, Unfit>,
         moment: &Moment,
     ) -> Decision<'_> {
-        let decision = self.contained(
-            || self.judge(policy, request, moment, Mode::Record, &mut ()),
-            || Decision::bare(Verdict::Undecided, "undecided/panic", DecisionId::new(moment.seed.decision)),
-        );
+        let decision = self.judge(policy, request, moment, Mode::Record, &mut ());
         self.state.count(face, &decision);
         if let Err(Unfit::Incomplete(fact)) = request {
             self.state.metrics.undecided(fact);
@@ -162,14 +158,6 @@ impl Gate {
             self.state.metrics.unknown_policy.inc();
         }
         &self.policy
-    }
-
-    /// Runs a step of a request so that a panic ends this request only, and is counted.
-    pub(super) fn contained<T>(&self, run: impl FnOnce() -> T, otherwise: impl FnOnce() -> T) -> T {
-        catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
-            self.state.metrics.panics.inc();
-            otherwise()
-        })
     }
 }
 

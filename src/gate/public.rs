@@ -20,22 +20,21 @@ impl Gate {
 
     /// Answers a request that a proxy routed to the public prefix. `form` is the body of a form post. `asked` is the
     /// request that nginx's error page describes in `X-Forwarded-*`; only `page` looks at it.
-    pub fn public(
+    pub fn public<'r>(
         &self,
         request: &Result<Request<'_>, Unfit>,
         form: Option<&[u8]>,
-        asked: &Result<Request<'_>, Unfit>,
+        asked: impl FnOnce() -> Result<Request<'r>, Unfit>,
         moment: &Moment,
     ) -> Response {
         let id = DecisionId::new(moment.seed.decision);
-        let answer = || match request {
+        match request {
             Err(Unfit::Incomplete(_)) => self.unavailable(id),
             Err(Unfit::Malformed(part)) => self.plain(400, format!("malformed {part}\n")),
             Ok(request) if !self.is_public(request) => self.not_found(),
-            Ok(request) if self.endpoint(request) == b"page" => self.error_page(request, asked, moment),
+            Ok(request) if self.endpoint(request) == b"page" => self.error_page(request, &asked(), moment),
             Ok(request) => self.public_endpoint(request, form, moment),
-        };
-        self.contained(answer, || self.unavailable(id))
+        }
     }
 
     /// The name behind the prefix: raw bytes, so that no other spelling is an endpoint.

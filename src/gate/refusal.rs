@@ -32,15 +32,10 @@ impl Gate {
     ) -> Response {
         let status = self.status(face, decision.verdict);
         let response = match request {
-            Ok(request) => self.contained(
-                || match (decision.verdict, decision.toll) {
-                    (Verdict::Challenge, Some(toll)) => {
-                        self.challenge(status, request, toll, decision, moment)
-                    }
-                    _ => self.denial(status, request, decision, moment),
-                },
-                || self.unavailable(decision.id),
-            ),
+            Ok(request) => match (decision.verdict, decision.toll) {
+                (Verdict::Challenge, Some(toll)) => self.challenge(status, request, toll, decision, moment),
+                _ => self.denial(status, request, decision, moment),
+            },
             Err(_) => {
                 self.plain(status, format!("This request cannot be answered. Request {}\n", decision.id))
             }
@@ -234,8 +229,7 @@ impl Gate {
     }
 
     /// The visitor's status: what the policy says, where the face can express it, else what the settings say.
-    /// A 200 asks the app on every face but grpc, a 5xx counts as our own failure on `check`, a redirect has nowhere to go, and
-    /// behind a 401 text browsers hide the page.
+    /// A 200 asks the app on every face but grpc, a 5xx counts as our own failure on `check`, and a redirect has nowhere to go.
     pub(super) fn status(&self, face: Face, verdict: Verdict) -> u16 {
         let (wanted, fallback) = match verdict {
             Verdict::Allow => return 200,
@@ -245,9 +239,9 @@ impl Gate {
             Verdict::Undecided => return 503,
         };
         let expressible = |status: &u16| match face {
-            Face::Check => (400..500).contains(status) && *status != 401,
-            Face::Forward | Face::Nginx => (400..600).contains(status) && *status != 401,
-            Face::Grpc => *status == 200 || ((400..600).contains(status) && *status != 401),
+            Face::Check => (400..500).contains(status),
+            Face::Forward | Face::Nginx => (400..600).contains(status),
+            Face::Grpc => *status == 200 || (400..600).contains(status),
         };
         wanted.into_iter().chain([fallback]).find(expressible).unwrap_or(403)
     }

@@ -57,14 +57,6 @@ impl Response {
         self
     }
 
-    /// The same answer under another status; 204 and 304 lose the body.
-    #[must_use]
-    pub fn with_status(self, status: u16) -> Self {
-        let base = Self::empty(status);
-        let bodiless = matches!(base.status, 204 | 304);
-        if bodiless { Self { headers: self.headers, ..base } } else { Self { status: base.status, ..self } }
-    }
-
     /// The status, 200 to 599.
     pub fn status(&self) -> u16 {
         self.status

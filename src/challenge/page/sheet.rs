@@ -158,7 +158,6 @@ pub(super) fn notice<'a>(pages: &'a Pages, view: &NoticeView<'a>) -> Sheet<'a> {
             (&texts.challenge.heading, &say.early, "", Some(onward))
         }
         Notice::Limit => (&say.limit_heading, &say.limit, "", reload()),
-        Notice::Undecided => (&say.undecided_heading, &say.undecided, "", reload()),
         Notice::WaitRefused { reason } => (&say.refused_heading, &say.refused, reason, link("/", &say.home)),
     };
     sheet.title = format!("{heading} – {}", view.host);

@@ -85,8 +85,6 @@ pub enum Notice<'a> {
     },
     /// Too many requests.
     Limit,
-    /// No verdict could be reached.
-    Undecided,
     /// The wait lane's link is no good.
     WaitRefused {
         /// The reason code.
