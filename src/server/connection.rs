@@ -38,7 +38,8 @@ pub(super) enum Speaks {
 /// How long a connection may stay without a request, or take over the head of one. Longer than the 60 s for which nginx keeps
 /// an idle connection, so that the proxy is the one that closes: a request sent into a connection that we just closed fails.
 const IDLE: Duration = Duration::from_secs(75);
-/// How long a connection that has said nothing may still speak up once the end has come: its request may be on the way.
+/// How long connections are still accepted, and may still speak up, once the end has come: closing a listener resets those that
+/// wait in its queue, and their requests are on the way.
 const LAST_WORD: Duration = Duration::from_millis(100);
 /// More lines than [`MAX_HEADERS`], so that the face, not the parser, answers a request that has too many.
 const MAX_LINES: usize = MAX_HEADERS + 32;
@@ -77,16 +78,15 @@ impl Serving {
         };
         let http = builder(self.speaks, self.tasks.clone());
         let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+        let mut ending = pin!(self.ending());
         loop {
-            // Whoever is already in the queue when the end comes is still served, hence the order.
             let next = async {
                 let place = room.clone().acquire_owned().await;
                 (place, door.accept().await)
             };
             let (place, accepted) = tokio::select! {
-                biased;
                 next = next => next,
-                () = self.stop.cancelled() => return,
+                () = &mut ending => return,
             };
             match accepted {
                 Ok((stream, peer)) => {
@@ -111,15 +111,17 @@ impl Serving {
         }
     }
 
+    /// Waits until the end has come and [`LAST_WORD`] has passed.
+    async fn ending(&self) {
+        self.stop.cancelled().await;
+        tokio::time::sleep(LAST_WORD).await;
+    }
+
     /// Waits for a connection's first byte. hyper has no limit on how long it listens for the version of HTTP.
     async fn speaks_up(&self, stream: &Stream) -> bool {
-        let ending = async {
-            self.stop.cancelled().await;
-            tokio::time::sleep(LAST_WORD).await;
-        };
         tokio::select! {
             ready = tokio::time::timeout(IDLE, stream.readable()) => matches!(ready, Ok(Ok(()))),
-            () = ending => false,
+            () = self.ending() => false,
         }
     }
 
