@@ -6,8 +6,8 @@ use std::thread;
 
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
-use tonic::transport::Channel;
 use tonic::Code;
+use tonic::transport::Channel;
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::health_client::HealthClient;

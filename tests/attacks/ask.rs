@@ -60,6 +60,7 @@ impl Asker {
         let gate = self.stand.fresh();
         let mut outcome = self.ask_again(row);
         outcome.verdict = counted(&gate, row.face);
+        assert_eq!(gate.state().metrics.panics.get(), 0, "{}: the gate panicked", row.id);
         outcome
     }
 

@@ -316,7 +316,7 @@ impl Forge {
     /// The text of a token, spelled as the parameters say.
     fn spell(&self, bytes: Vec<u8>, params: &Params<'_>) -> String {
         let mut text = encode(&bytes);
-        if params.is_set("trailing_bits") && bytes.len() % 3 != 0 {
+        if params.is_set("trailing_bits") && !bytes.len().is_multiple_of(3) {
             let last = text.pop().expect("a token has text");
             let spare = if bytes.len() % 3 == 1 { 4 } else { 2 };
             text.push(with_spare_bit(last, spare));

@@ -19,7 +19,7 @@ pub(crate) fn judge(row: &Row, outcome: &Outcome) -> Result<(), String> {
         Expect::Challenge => outcome.verdict == Some(Verdict::Challenge) && offers_a_challenge(row, outcome),
         Expect::Deny => outcome.verdict == Some(Verdict::Deny) || refused_below,
         Expect::Limit => outcome.verdict == Some(Verdict::Limit),
-        Expect::NotAllow => !outcome.allowed && !status.is_some_and(|status| status < 300),
+        Expect::NotAllow => !outcome.allowed && status.is_none_or(|status| status >= 300),
         Expect::Refuse => {
             refuses(outcome) || (row.or_else == Some(Or::Same) && is_the_plain_one(row, outcome))
         }

@@ -281,7 +281,7 @@ fn no_damaged_question_is_allowed_and_the_next_one_is_answered() {
             let mut head = http(&asked, &forge(&asked));
             head.0 = dice.damage(&head.0);
             let shown = head.0.escape_ascii().to_string();
-            let reply = head.send(asker.stand.http, LOOPBACK);
+            let reply = head.send_cut(asker.stand.http, LOOPBACK);
             assert!(
                 reply.status.is_none_or(|status| status >= 400),
                 "{face}, round {round}: {shown}\n{reply:?}"
