@@ -52,8 +52,9 @@ pub(super) fn until_told(server: Server, text: &str) -> Result<(), Failure> {
     failed.map_or(Ok(()), |error| Err(error.into()))
 }
 
+/// Writes all of it at once: whoever waits for the first line may then close the pipe.
 fn say(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
-    writeln!(stdout, "{text}")?;
+    stdout.write_all(format!("{text}\n").as_bytes())?;
     stdout.flush()
 }

@@ -38,6 +38,9 @@ pub(super) enum Speaks {
 /// How long a connection may stay without a request, or take over the head of one. Longer than the 60 s for which nginx keeps
 /// an idle connection, so that the proxy is the one that closes: a request sent into a connection that we just closed fails.
 const IDLE: Duration = Duration::from_secs(75);
+/// How long connections are still accepted, and may still speak up, once the end has come: closing a listener resets those that
+/// wait in its queue, and their requests are on the way.
+const LAST_WORD: Duration = Duration::from_millis(100);
 /// More lines than [`MAX_HEADERS`], so that the face, not the parser, answers a request that has too many.
 const MAX_LINES: usize = MAX_HEADERS + 32;
 /// The head of a request. Envoy stops at 60 KiB, nginx at 32 KiB by default.
@@ -75,16 +78,15 @@ impl Serving {
         };
         let http = builder(self.speaks, self.tasks.clone());
         let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+        let mut ending = pin!(self.ending());
         loop {
-            // Whoever is already in the queue when the end comes is still served, hence the order.
             let next = async {
                 let place = room.clone().acquire_owned().await;
                 (place, door.accept().await)
             };
             let (place, accepted) = tokio::select! {
-                biased;
                 next = next => next,
-                () = self.stop.cancelled() => return,
+                () = &mut ending => return,
             };
             match accepted {
                 Ok((stream, peer)) => {
@@ -92,6 +94,7 @@ impl Serving {
                     self.tasks.spawn(async move {
                         serving.open.inc();
                         match stream {
+                            stream if !serving.speaks_up(&stream).await => {}
                             Stream::Tcp(stream) => serving.converse(http, stream, peer).await,
                             Stream::Unix(stream) => serving.converse(http, stream, peer).await,
                         }
@@ -108,6 +111,20 @@ impl Serving {
         }
     }
 
+    /// Waits until the end has come and [`LAST_WORD`] has passed.
+    async fn ending(&self) {
+        self.stop.cancelled().await;
+        tokio::time::sleep(LAST_WORD).await;
+    }
+
+    /// Waits for a connection's first byte. hyper has no limit on how long it listens for the version of HTTP.
+    async fn speaks_up(&self, stream: &Stream) -> bool {
+        tokio::select! {
+            ready = tokio::time::timeout(IDLE, stream.readable()) => matches!(ready, Ok(Ok(()))),
+            () = self.ending() => false,
+        }
+    }
+
     /// Answers one connection's requests until either side ends it.
     async fn converse(
         &self,
@@ -121,7 +138,9 @@ impl Serving {
             async move { Ok::<_, Infallible>(router.call(request).await.unwrap_or_else(|never| match never {})) }
         });
         let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));
+        // What has arrived is answered even if the end has come, hence the order.
         let ended = tokio::select! {
+            biased;
             ended = connection.as_mut() => ended,
             () = self.stop.cancelled() => {
                 connection.as_mut().graceful_shutdown();
@@ -174,6 +193,15 @@ enum Door {
 enum Stream {
     Tcp(TcpStream),
     Unix(UnixStream),
+}
+
+impl Stream {
+    async fn readable(&self) -> io::Result<()> {
+        match self {
+            Self::Tcp(stream) => stream.readable().await,
+            Self::Unix(stream) => stream.readable().await,
+        }
+    }
 }
 
 impl Door {
