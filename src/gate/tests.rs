@@ -228,6 +228,24 @@ fn a_clearance_that_does_too_much_is_limited_and_a_peek_counts_nothing() {
 }
 
 #[test]
+fn a_worn_out_clearance_that_somebody_planted_does_not_shut_out_the_visitor_s_own() {
+    let limit = Limit { count: 60, per: Duration::from_secs(60), burst: 2 };
+    let gate = gate_with(|settings| settings.limits.work = limit);
+    let buy = |seed| cookie(&post(&gate, &solved(&gate, "/pay", &at(0, seed)), &[], &at(0, 2)));
+    let (planted, own) = (buy(8), buy(9));
+    let both = format!("{planted}; {own}");
+    let verdict = |cookies: &str| decide(&gate, "/pay", &[("cookie", cookies)], &at(1, 3)).verdict;
+    assert_eq!(
+        [verdict(&planted), verdict(&planted), verdict(&planted)],
+        [Verdict::Allow, Verdict::Allow, Verdict::Limit]
+    );
+    assert_eq!(
+        [verdict(&both), verdict(&both), verdict(&both)],
+        [Verdict::Allow, Verdict::Allow, Verdict::Limit]
+    );
+}
+
+#[test]
 fn the_wait_lane_lets_through_after_its_time_and_only_to_where_it_was_signed_for() {
     let gate = gate();
     let page = refusal(&gate, &asking("GET", "/wait", BROWSER), &at(0, 9));

@@ -25,10 +25,10 @@ mod toll;
 use std::ops::RangeInclusive;
 
 use compile::Compiled;
+pub(crate) use document::nearest;
 pub use load::{Defaults, Loaded, Loader, Source};
 pub use observe::{Observer, Step, Trace};
 pub use problem::{LoadError, Problem, Severity};
-pub(crate) use document::nearest;
 pub use toll::Toll;
 
 use crate::request::Request;

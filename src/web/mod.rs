@@ -88,14 +88,13 @@ fn answer<'a>(
     let host = read::host(parts, &headers);
     let gather =
         |source: Source<'a>, headers: Headers<'a>| gather(source, headers, asker?, gate.client_settings());
-    let literal =
-        |target: &'a [u8]| Source::Literal { method: parts.method.as_str().as_bytes(), target, host };
+    let method = parts.method.as_str().as_bytes();
     match route {
         Route::Forward(_) | Route::Nginx(_) if !matches!(parts.method, Method::GET | Method::HEAD) => {
             write::method_not_allowed()
         }
         Route::Check(target) => {
-            let request = gather(literal(target), headers);
+            let request = gather(Source::Literal { method, target, host }, headers);
             write::check(gate.answer(Face::Check, None, &request, moment))
         }
         Route::Forward(policy) => {
@@ -110,7 +109,7 @@ fn answer<'a>(
             let gzip = read::accepts_gzip(&headers);
             // Only nginx's error page describes another request beside its own.
             let asked = gather(Source::Forwarded { host }, headers.clone());
-            let request = gather(literal(target), headers);
+            let request = gather(Source::Routed { method, target, host }, headers);
             write::public(&gate.public(&request, form, &asked, moment), gzip)
         }
         Route::Unknown => write::plain(404),

@@ -84,7 +84,8 @@ async fn two_hosts_that_differ_are_refused() {
     for (hosts, status) in [
         ("host: a.example\r\n", 200),
         ("host: a.example\r\nhost: b.example\r\n", 403),
-        ("host: a.example\r\nx-forwarded-host: b.example\r\nx-forwarded-host: c.example\r\n", 503),
+        // Envoy says the host in Host; what a visitor forwards is inert here.
+        ("host: a.example\r\nx-forwarded-host: b.example\r\nx-forwarded-host: c.example\r\n", 200),
         ("host: a b\r\n", 403),
         ("", 403),
     ] {
