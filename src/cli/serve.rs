@@ -21,11 +21,13 @@ pub(super) struct Arguments {
 /// Serves until SIGTERM or SIGINT. Prints the addresses as one JSON line once it can be reached and ended.
 pub(super) fn run(arguments: Arguments, mut sources: Sources) -> Result<(), Failure> {
     arguments.settings.add_to(&mut sources);
-    let loaded = config::load(&sources).map_err(Failure::Problems)?;
+    let mut loaded = config::load(&sources).map_err(Failure::Problems)?;
     logs::start(&loaded.settings.log);
-    logs::lints(&loaded.lints);
+    let lints = std::mem::take(&mut loaded.lints);
     let rules = loaded.policy.rules();
     let server = Server::bind(loaded, sources, Clock::System)?;
+    // Only now, so that an address in use is one clear line.
+    logs::lints(&lints);
     let addresses = server.addresses().clone();
     let line = serde_json::to_string(&addresses)?;
     tracing::info!(grpc = addresses.grpc, http = addresses.http, admin = addresses.admin, rules, "serving");

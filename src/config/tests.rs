@@ -1,3 +1,5 @@
+//! Settings from every layer at once: what holds, and what is wrong.
+
 use std::fs;
 use std::time::Duration;
 

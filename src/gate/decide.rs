@@ -42,6 +42,7 @@ impl Gate {
                 warn!(face = face.as_str(), missing = fact, id = %decision.id, "cannot decide: the proxy must say each fact once; see the example for your proxy");
             }
         }
+        log(face, request, &decision);
         decision
     }
 
@@ -81,7 +82,7 @@ impl Gate {
             && matches!(decision.verdict, Verdict::Challenge | Verdict::Deny | Verdict::Limit)
         {
             decision.shadow = Some(Shadow { verdict: decision.verdict, rule: decision.rule });
-            decision.verdict = Verdict::Allow;
+            (decision.verdict, decision.rule) = (Verdict::Allow, "default/allow");
         }
         decision
     }
@@ -128,9 +129,9 @@ impl Gate {
         level: u8,
         mut wanted: impl FnMut(&Clearance) -> bool,
     ) -> Result<Clearance, Option<Refusal>> {
-        let name = [self.cookie.name(request.scheme == Scheme::Https)];
+        let name = self.cookie.name(request.scheme == Scheme::Https);
         let mut prior = None;
-        for text in cookie_values(&request.headers, &name) {
+        for text in cookie_values(&request.headers, name) {
             let opened = self.with_visitor(request, |visitor| {
                 clearance::open(&self.ring, &self.settings.lives, visitor, now, text, &accepts, level)
             });
@@ -169,5 +170,37 @@ impl Gate {
             self.state.metrics.panics.inc();
             otherwise()
         })
+    }
+}
+
+/// The longest path in a log line, in bytes.
+const MAX_LOGGED: usize = 200;
+
+/// One line a decision: a refusal is worth reading, an allow only when asked for. The visitor's texts are escaped and
+/// cut, the address is cut to its network, and the query stays out.
+pub(super) fn log(face: Face, request: &Result<Request<'_>, Unfit>, decision: &Decision<'_>) {
+    macro_rules! line {
+        ($level:expr) => {{
+            let request = request.as_ref().ok();
+            let path = request.map(|r| r.target.path()).unwrap_or_default();
+            tracing::event!(
+                $level,
+                face = face.as_str(),
+                verdict = decision.verdict.as_str(),
+                rule = %decision.rule.escape_debug(),
+                weight = decision.weight,
+                id = %decision.id,
+                shadow = decision.shadow.map(|shadow| shadow.verdict.as_str()),
+                network = request.and_then(|r| r.client).map(Prefix::of).map(tracing::field::display),
+                host = request.map(|r| &*r.host),
+                method = request.map(|r| r.method),
+                path = %path[..path.len().min(MAX_LOGGED)].escape_ascii(),
+            )
+        }};
+    }
+    if decision.verdict == Verdict::Allow && decision.shadow.is_none() {
+        line!(tracing::Level::DEBUG);
+    } else {
+        line!(tracing::Level::INFO);
     }
 }

@@ -80,7 +80,7 @@ impl Gate {
             max_k: challenge::MAX_PUZZLES,
             sizes: vec![settings.challenge.size],
             min_level: *levels.start(),
-            max_level: (*levels.end()).max(settings.challenge.max_level),
+            max_level: *levels.end(),
             min_wait: u32::try_from(settings.wait.min.as_secs()).unwrap_or(u32::MAX),
             max_wait: MAX_WAIT,
             max_wait_level: settings.wait.max_level,

@@ -1,6 +1,8 @@
 //! The public prefix: what a visitor's browser may ask of us, without a clearance and without a rule.
 
-use super::decide::Mode;
+use subtle::ConstantTimeEq;
+
+use super::decide::{Mode, log};
 use super::{DecisionId, Face, Gate, Moment, Response, Verdict};
 use crate::challenge::Check;
 use crate::challenge::page::Notice;
@@ -118,6 +120,7 @@ impl Gate {
             return self.not_found();
         }
         let decision = self.judge(None, asked, moment, Mode::Peek, &mut ());
+        log(Face::Nginx, asked, &decision);
         match (decision.verdict, asked) {
             // The first question was refused, this one is not: a limit ran out or a policy was loaded in between.
             (Verdict::Allow, Ok(asked)) => self.notice(403, asked, Notice::Allowed, moment),
@@ -166,8 +169,8 @@ impl Gate {
         let answer = self.check(request, moment, |check| check.answer(&text)).map_err(refused)?;
         let sealed = self.seal(answer.paid()).map_err(refused)?;
         // A visitor who already holds what this answer buys gets it again without a hash.
-        let name = [self.cookie.name(request.scheme == Scheme::Https)];
-        if cookie_values(&request.headers, &name).any(|held| held == sealed.text.as_bytes()) {
+        let name = self.cookie.name(request.scheme == Scheme::Https);
+        if cookie_values(&request.headers, name).any(|held| bool::from(held.ct_eq(sealed.text.as_bytes()))) {
             return Ok(sealed);
         }
         let network = request.client.map(Prefix::of);

@@ -115,7 +115,7 @@ impl Default for Wait {
 pub struct Challenge {
     /// The level of a rule that names none; `None` leaves it to the policy file's dialect.
     pub level: Option<u8>,
-    /// The least that is ever asked.
+    /// The lowest level that an imported difficulty becomes.
     pub min_level: u8,
     /// The most that is ever asked.
     pub max_level: u8,

@@ -24,7 +24,7 @@ pub enum Peer {
 pub struct ClientSettings {
     /// The trusted proxies in front of the one that asks.
     pub hops: Hops,
-    /// A header that alone carries the address, lower case, such as `x-real-ip`; replaces the walk over `X-Forwarded-For`.
+    /// A header that alone carries the address, lower case, such as `x-real-ip`: on every face, instead of all else.
     pub header: Option<String>,
     /// Whether Envoy itself writes `x-envoy-external-address` (`use_remote_address: true`).
     pub envoy_external: bool,
@@ -224,7 +224,8 @@ fn client(
         .map(<[u8]>::trim_ascii)
         .map(parse_address);
     if !seen_is_visitor && listed.is_none() {
-        return seen;
+        // The proxy did not say whom it serves, so all that is known is the proxy. Where stations should lie between, not even that.
+        return seen.filter(|_| !matches!(settings.hops, Hops::Count(1..)));
     }
     // Envoy appends the peer it saw; that entry and `source.address` are one station, not two.
     let mut current = if seen_is_visitor { Some(seen?) } else { chain.next()? };

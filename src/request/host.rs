@@ -13,7 +13,7 @@ const MAX_HOST: usize = 260;
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Host<'a> {
     name: Cow<'a, str>,
-    /// As sent, without a final dot's help: what a browser's `Origin` repeats.
+    /// Host and port as sent: what a browser's `Origin` repeats.
     sent: &'a str,
     port: Option<u16>,
 }

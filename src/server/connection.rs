@@ -66,8 +66,13 @@ pub(super) struct Serving {
 
 impl Serving {
     /// Accepts connections until `stop`; those that are open then finish what they have begun.
-    pub(super) async fn accept(self, listener: Listener) -> io::Result<()> {
-        let door = Door::open(listener)?;
+    pub(super) async fn accept(self, listener: Listener) {
+        let door = match Door::open(listener) {
+            Ok(door) => door,
+            Err(error) => {
+                return tracing::error!(%error, "cannot wait for connections: nobody is served here");
+            }
+        };
         let http = builder(self.speaks, self.tasks.clone());
         let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
         loop {
@@ -79,7 +84,7 @@ impl Serving {
             let (place, accepted) = tokio::select! {
                 biased;
                 next = next => next,
-                () = self.stop.cancelled() => return Ok(()),
+                () = self.stop.cancelled() => return,
             };
             match accepted {
                 Ok((stream, peer)) => {

@@ -53,10 +53,10 @@ pub enum Error {
     #[error(transparent)]
     Bind(#[from] BindError),
     /// The settings and the policy do not make a gate.
-    #[error("cannot build the gate: {0}")]
+    #[error("cannot build the gate")]
     Gate(#[from] gate::Error),
     /// The system refused a thread, a runtime or randomness.
-    #[error("the system refused {what}: {source}")]
+    #[error("the system refused {what}")]
     System {
         /// What was asked for.
         what: &'static str,
@@ -69,13 +69,13 @@ pub enum Error {
 const DRAIN: Duration = Duration::from_secs(10);
 
 impl Server {
-    /// Builds the gate and binds every listener. `sources` is where a reload reads again.
+    /// Binds every listener and builds the gate. `sources` is where a reload reads again.
     pub fn bind(loaded: Loaded, sources: Sources, clock: Clock) -> Result<Self, Error> {
         let listen = loaded.settings.listen.clone();
         let workers = loaded.settings.workers.get();
         let admin_token = loaded.settings.admin_token.clone();
-        let (gate, reloader) = Reloader::start(loaded, sources)?;
         let bound = bind::bind(&listen, workers)?;
+        let (gate, reloader) = Reloader::start(loaded, sources)?;
         let live = Arc::new(ArcSwap::from_pointee(gate));
         Ok(Self { bound, live, clock, admin_token, reloader, also: None })
     }
@@ -125,11 +125,7 @@ impl Server {
             for (door, router) in doors {
                 let (stop, within, open) = (stop.clone(), tasks.clone(), open.clone());
                 let serving = Serving { speaks: Speaks::Both, router, stop, tasks: within, open };
-                tasks.spawn(async move {
-                    if let Err(error) = serving.accept(door).await {
-                        tracing::error!(%error, "a listener ended");
-                    }
-                });
+                tasks.spawn(serving.accept(door));
             }
             let served = reloader.until(shutdown, &live, &mut asked).await;
             ready.store(false, Ordering::Release);
@@ -144,3 +140,6 @@ impl Server {
         served
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,8 @@
 // The gate under test and the browsers to drive: found from the environment, or missed aloud.
+// Run with: npm install && TOLLGATE_URL=http://127.0.0.1:8080 npm test
 //
 //   TOLLGATE_URL              where the gate's site answers, such as http://127.0.0.1:8080
-//   TOLLGATE_CHALLENGED_PATH  a path there that is challenged at first and answered with 200 to a cleared visitor (default /)
+//   TOLLGATE_CHALLENGED_PATH  a path there that is challenged, as is all below it, and answered with 200 once cleared (default /)
 //   TOLLGATE_PREFIX           the public prefix (default /.tollgate/)
 //   CHROMIUM, FIREFOX         the browsers (default /usr/bin/chromium, /usr/bin/firefox-esr)
 import fs from 'node:fs';

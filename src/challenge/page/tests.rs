@@ -1,3 +1,5 @@
+//! The pages as a visitor gets them: what they hold, what they weigh, and that nothing hostile becomes markup.
+
 use proptest::prelude::*;
 
 use super::*;

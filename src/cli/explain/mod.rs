@@ -91,7 +91,7 @@ fn explain_lines(gate: &Gate, mut lines: impl BufRead, out: &mut impl Write) -> 
             lines.skip_until(b'\n')?;
             Err(format!("the line is longer than {MAX_LINE} bytes"))
         } else {
-            serde_json::from_slice::<Asked<'_>>(&line).map_err(|error| error.to_string())
+            serde_json::from_slice::<Asked<'_>>(line.trim_ascii()).map_err(|error| error.to_string())
         };
         match parsed {
             Ok(asked) => {

@@ -134,6 +134,7 @@ fn the_walk_goes_right_to_left_and_stops_at_the_first_that_is_not_trusted() {
         assert_eq!(web_client(&xff(list), settings).as_deref(), want, "{list}");
     }
     assert_eq!(web_client(&[], &direct).as_deref(), Some("127.0.0.1"));
+    assert_eq!(web_client(&[], &one), None);
 }
 
 #[test]
