@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use tollgate::challenge::{Check, Limits, Stamp, answer_text, issue_work, policy_id, solve};
-use tollgate::clearance::{Claims, Lives, open, seal};
+use tollgate::clearance::{Lives, open, seal};
 use tollgate::clock::Timestamp;
-use tollgate::crypto::{Kind, Refusal, Ring, Secret, Visitor};
+use tollgate::crypto::{Claims, Kind, Refusal, Ring, Secret, Visitor};
 use tollgate::memory::{Limit, Limiter};
 
 const AGENT: &[u8] =

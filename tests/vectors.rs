@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 use tollgate::challenge::{
     Check, Filler, Limits, Stamp, Token, answer_text, issue_wait, issue_work, level_of, solve, way_back,
 };
-use tollgate::clearance::{Claims, Lives, open, seal};
+use tollgate::clearance::{Lives, open, seal};
 use tollgate::clock::Timestamp;
 use tollgate::crypto::{Entry, Kind, Mac, Refusal, Ring, Secret, State, Visitor, encode};
 
@@ -110,7 +110,7 @@ fn outcome(all: &Value, case: &Value) -> Result<Value, Refusal> {
     let (visitor, sent) = (facts.visitor(), text(case, "text").as_bytes());
     let now = Timestamp::from_seconds(number(&case["at"]));
     let check = Check { ring: &ring, limits: &limits, visitor: &visitor, now };
-    let paid = match text(case, "op") {
+    let claims = match text(case, "op") {
         "answer" => {
             let answer = check.answer(sent)?;
             answer.verify().map(|()| *answer.paid())
@@ -128,14 +128,6 @@ fn outcome(all: &Value, case: &Value) -> Result<Value, Refusal> {
         }
         other => panic!("{other} is no operation"),
     }?;
-    let claims = Claims {
-        key_id: paid.key_id,
-        kind: paid.kind,
-        level: paid.level,
-        issued: paid.issued,
-        id: paid.id,
-        binding: paid.binding,
-    };
     let sealed = seal(&ring, &claims, &lives).expect("the key was there a moment ago").text;
     let mut raw = [0; 52];
     let raw = tollgate::crypto::decode(sealed.as_bytes(), &mut raw).expect("we wrote it");

@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 use super::token::LENGTH;
 use super::{Filler, Limits, MAX_PUZZLES, Token};
 use crate::clock::Timestamp;
-use crate::crypto::{Kind, Refusal, Ring, SKEW, Visitor, decode};
+use crate::crypto::{Claims, Kind, Refusal, Ring, SKEW, Visitor, decode};
 
 /// The most bytes of an answer.
 const MAX_ANSWER: usize = LENGTH + 4 * MAX_PUZZLES as usize;
@@ -42,7 +42,7 @@ impl Check<'_> {
         if nonces.len() != usize::from(token.k()) {
             return Err(Refusal::Malformed);
         }
-        let mut answer = Answer { token, nonces: [0; MAX_PUZZLES as usize], paid: Paid::of(&token) };
+        let mut answer = Answer { token, nonces: [0; MAX_PUZZLES as usize], paid: token.claims() };
         for (nonce, bytes) in answer.nonces.iter_mut().zip(nonces) {
             *nonce = u32::from_be_bytes(*bytes);
         }
@@ -51,13 +51,13 @@ impl Check<'_> {
 
     /// Judges a served wait: what a token of kind `wait` is worth once its time is over. Refuses with what [`Check::answer`]
     /// refuses a token with, then `early`. The way back was checked before (see [`super::way_back::verify`]).
-    pub fn wait(&self, text: &[u8]) -> Result<Paid, Refusal> {
+    pub fn wait(&self, text: &[u8]) -> Result<Claims, Refusal> {
         let token = Token::decode(text)?;
         self.token(&token, Kind::Wait)?;
         if self.now.seconds() < u64::from(token.issued()) + u64::from(token.seconds()) {
             return Err(Refusal::Early);
         }
-        Ok(Paid::of(&token))
+        Ok(token.claims())
     }
 
     fn token(&self, token: &Token, kind: Kind) -> Result<(), Refusal> {
@@ -87,13 +87,13 @@ pub struct Answer {
     token: Token,
     /// As many as the token has puzzles, then zeros.
     nonces: [u32; MAX_PUZZLES as usize],
-    paid: Paid,
+    paid: Claims,
 }
 
 impl Answer {
     /// What the answer is worth **if it verifies**. Before that it only says which clearance the answer asks for, so that
     /// a visitor who already holds that one costs no hash.
-    pub const fn paid(&self) -> &Paid {
+    pub const fn paid(&self) -> &Claims {
         &self.paid
     }
 
@@ -113,36 +113,6 @@ impl Answer {
 impl fmt::Debug for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Answer(redacted)")
-    }
-}
-
-/// What a clearance is made from. A function of the token alone, so that one solve is one identity however often it is sent.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Paid {
-    /// The token's key, which seals the clearance too.
-    pub key_id: u8,
-    /// What was done.
-    pub kind: Kind,
-    /// How much of it.
-    pub level: u8,
-    /// When the token was issued, in Unix seconds.
-    pub issued: u32,
-    /// The token's id.
-    pub id: [u8; 16],
-    /// Whom the token was made for.
-    pub binding: [u8; 8],
-}
-
-impl Paid {
-    fn of(token: &Token) -> Self {
-        Self {
-            key_id: token.key_id(),
-            kind: token.kind(),
-            level: token.level(),
-            issued: token.issued(),
-            id: token.id(),
-            binding: token.binding(),
-        }
     }
 }
 

@@ -11,7 +11,7 @@ mod puzzle;
 mod token;
 pub mod way_back;
 
-pub use check::{Answer, Check, Paid};
+pub use check::{Answer, Check};
 pub use issue::{Stamp, issue_wait, issue_work, policy_id};
 pub use limits::Limits;
 pub use puzzle::{Filler, MAX_PUZZLES, SIZES, answer_text, level_of, puzzles_for, solve, target_for};

@@ -6,7 +6,7 @@ use std::fmt;
 use subtle::ConstantTimeEq;
 
 use super::puzzle::{MAX_PUZZLES, SIZES, level_of};
-use crate::crypto::{Key, Kind, Refusal, Ring, Visitor, decode, encode};
+use crate::crypto::{Claims, Key, Kind, Refusal, Ring, Visitor, decode, encode};
 
 /// How many bytes a token has.
 pub(super) const LENGTH: usize = 56;
@@ -149,6 +149,18 @@ impl Token {
     /// Whom it was made for.
     pub fn binding(&self) -> [u8; 8] {
         self.part(32)
+    }
+
+    /// What meeting this challenge buys.
+    pub fn claims(&self) -> Claims {
+        Claims {
+            key_id: self.key_id(),
+            kind: self.kind(),
+            level: self.level(),
+            issued: self.issued(),
+            id: self.id(),
+            binding: self.binding(),
+        }
     }
 
     fn number(&self) -> u32 {

@@ -14,27 +14,10 @@ use std::time::Duration;
 use subtle::ConstantTimeEq;
 
 use crate::clock::Timestamp;
-use crate::crypto::{Key, Kind, Refusal, Ring, SKEW, Visitor, decode, encode};
+use crate::crypto::{Claims, Key, Kind, Refusal, Ring, SKEW, Visitor, decode, encode};
 
 const LENGTH: usize = 52;
 const SIGNED: usize = 36;
-
-/// What a clearance is made from: what the challenge token said.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Claims {
-    /// The token's key, which seals the clearance too, even if it no longer signs tokens.
-    pub key_id: u8,
-    /// What was done.
-    pub kind: Kind,
-    /// How much of it.
-    pub level: u8,
-    /// When the token was issued, in Unix seconds.
-    pub issued: u32,
-    /// The token's id: the identity that limits count by.
-    pub id: [u8; 16],
-    /// Whom the token was made for.
-    pub binding: [u8; 8],
-}
 
 /// How long clearances live, by kind; whole seconds, counted from the moment the token was issued.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -2,6 +2,7 @@
 //! Knows no token's fields; those belong to `challenge` and `clearance`.
 
 mod binding;
+mod claims;
 mod entropy;
 mod mac;
 mod refusal;
@@ -10,6 +11,7 @@ mod secret;
 mod text;
 
 pub use binding::Visitor;
+pub use claims::Claims;
 pub use entropy::{Seed, fill};
 pub use mac::{Mac, Tag};
 pub use refusal::Refusal;

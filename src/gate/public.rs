@@ -6,8 +6,8 @@ use super::decide::{Mode, log};
 use super::{DecisionId, Face, Gate, Moment, Response, Verdict};
 use crate::challenge::Check;
 use crate::challenge::page::Notice;
-use crate::clearance::{self, Claims, Sealed};
-use crate::crypto::Refusal;
+use crate::clearance::{self, Sealed};
+use crate::crypto::{Claims, Refusal};
 use crate::request::{Prefix, Request, Scheme, Single, Unfit, cookie_values};
 
 impl Gate {
@@ -194,16 +194,8 @@ impl Gate {
     }
 
     /// The clearance that was paid for.
-    pub(super) fn seal(&self, paid: &crate::challenge::Paid) -> Result<Sealed, Refusal> {
-        let claims = Claims {
-            key_id: paid.key_id,
-            kind: paid.kind,
-            level: paid.level,
-            issued: paid.issued,
-            id: paid.id,
-            binding: paid.binding,
-        };
-        clearance::seal(&self.ring, &claims, &self.settings.lives).ok_or(Refusal::Key)
+    pub(super) fn seal(&self, claims: &Claims) -> Result<Sealed, Refusal> {
+        clearance::seal(&self.ring, claims, &self.settings.lives).ok_or(Refusal::Key)
     }
 
     /// An answer that hands out a clearance.

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::super::token::SIGNED;
 use super::super::{Stamp, answer_text, issue_wait, issue_work, policy_id, solve};
 use super::*;
-use crate::crypto::{Secret, encode};
+use crate::crypto::{Claims, Secret, encode};
 
 const NOW: u64 = 1_800_000_000;
 const VISITOR: Visitor<'static> = Visitor { host: "example.org", agent: b"agent", net: b"", ja4: b"" };
@@ -44,7 +44,7 @@ fn answered(text: impl AsRef<[u8]>, now: u64) -> Result<Answer, Refusal> {
     Check { ring: &ring, limits: &limits, visitor: &VISITOR, now }.answer(text.as_ref())
 }
 
-fn waited(text: impl AsRef<[u8]>, now: u64) -> Result<Paid, Refusal> {
+fn waited(text: impl AsRef<[u8]>, now: u64) -> Result<Claims, Refusal> {
     let (ring, limits, now) = (ring(), limits(), Timestamp::from_seconds(now));
     Check { ring: &ring, limits: &limits, visitor: &VISITOR, now }.wait(text.as_ref())
 }
@@ -175,7 +175,7 @@ fn bytes(text: &str) -> Vec<u8> {
     decode(text.as_bytes(), &mut buffer).expect("we wrote it").to_vec()
 }
 
-fn outcome(text: impl AsRef<[u8]>) -> Result<Paid, Refusal> {
+fn outcome(text: impl AsRef<[u8]>) -> Result<Claims, Refusal> {
     let answer = answered(text, NOW)?;
     answer.verify().map(|()| *answer.paid())
 }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::crypto::{Entry, Secret, State};
+use crate::crypto::{Claims, Entry, Secret, State};
 
 const NOW: u32 = 1_800_000_000;
 const VISITOR: Visitor<'static> = Visitor { host: "example.org", agent: b"agent", net: b"", ja4: b"" };
