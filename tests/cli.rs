@@ -243,6 +243,30 @@ fn the_readme_has_the_table_of_settings_from_the_code() {
     assert!(table == printed, "put the output of `tollgate config --table` into README.md");
 }
 
+/// The fenced block of the README that begins with this comment.
+fn fenced<'r>(readme: &'r str, name: &str) -> &'r str {
+    let start =
+        readme.find(&format!("```yaml\n# {name}")).expect("a block that names the file") + "```yaml\n".len();
+    readme[start..].split("```").next().expect("a block that ends")
+}
+
+#[test]
+fn the_settings_and_policies_that_documents_show_are_accepted() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let readme = fs::read_to_string(root.join("README.md")).expect("a README");
+    let folder = folder();
+    for name in ["tollgate.yaml", "policy.yaml"] {
+        write(&folder, name, fenced(&readme, name));
+    }
+    assert_eq!(run(&folder, &["keygen", "--file", "keys.yaml"]).0, 0);
+    let (code, out, err) = run(&folder, &["check"]);
+    assert_eq!((code, err.as_str()), (0, ""), "{out}");
+    let [settings, policy] = ["envoy/tollgate.yaml", "policy.yaml"]
+        .map(|name| root.join("examples").join(name).display().to_string());
+    let (code, out, err) = run(&folder, &["check", "--config", &settings, "--policy", &policy]);
+    assert_eq!((code, err.as_str()), (0, ""), "{out}");
+}
+
 #[test]
 fn keys_are_made_private_rotated_and_accepted() {
     let folder = folder();
