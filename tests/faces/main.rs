@@ -6,6 +6,7 @@ mod ask;
 mod http;
 mod stage;
 
+mod explain;
 mod grpc;
 mod parity;
 mod solve;

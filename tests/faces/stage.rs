@@ -16,7 +16,7 @@ use tollgate::gate::{Gate, Live, Settings, State, Statuses};
 use tollgate::policy::{Defaults, Loader, Source};
 use tollgate::request::Peer;
 
-const POLICY: &str = r"
+pub(crate) const POLICY: &str = r"
 version: tollgate/v1
 bots:
   - name: no-admin
