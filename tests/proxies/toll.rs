@@ -1,13 +1,17 @@
 //! Paying: the challenge is solved, the answer buys a clearance, and the clearance opens the door.
 
+use std::process::Command;
+
 use tollgate::challenge::{Token, answer_text, solve};
 
-use crate::client::{Ask, HOST, Reply};
+use crate::client::{Ask, BROWSER, HOST, Reply};
+use crate::program::tollgate;
 use crate::site::{Front, Site, on_every_front};
 
 on_every_front! {
     a_solved_challenge_opens_the_door
     a_wrong_answer_buys_nothing
+    the_reference_client_pays
 }
 
 /// Fetches a challenge as a program would and solves it.
@@ -94,4 +98,17 @@ fn a_wrong_answer_buys_nothing(front: Front) {
     let own = post.add("sec-fetch-site", "same-origin").add("origin", format!("http://{HOST}"));
     assert_eq!(site.ask(&own).status, 204, "our own page may");
     assert_eq!(site.app.reached(), 0);
+}
+
+fn the_reference_client_pays(front: Front) {
+    let Some(site) = Site::start(front) else { return };
+    let host = site.door().to_string();
+    let mut client = Command::new(tollgate());
+    client.args(["solve", "--user-agent", BROWSER]).arg(format!("http://{host}/chal/page"));
+    let paid = client.output().expect("tollgate can be started");
+    assert!(paid.status.success(), "{}", String::from_utf8_lossy(&paid.stderr));
+    let cookie = String::from_utf8(paid.stdout).expect("it prints text");
+    let reply = site.ask(&Ask::get("/chal/page").set("host", host).add("cookie", cookie.trim()));
+    assert_eq!(reply.seen().target(), "/chal/page");
+    assert_eq!(site.app.reached(), 1);
 }
