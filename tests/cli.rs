@@ -108,8 +108,12 @@ impl Drop for Running {
 }
 
 /// One HTTP/1.1 exchange; returns status line, headers and body as text.
-fn exchange(mut stream: impl Read + Write, host: &str, path: &str, headers: &str) -> String {
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{headers}\r\n")
+fn exchange(stream: impl Read + Write, host: &str, path: &str, headers: &str) -> String {
+    exchange_as("GET", stream, host, path, headers)
+}
+
+fn exchange_as(method: &str, mut stream: impl Read + Write, host: &str, path: &str, headers: &str) -> String {
+    write!(stream, "{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{headers}\r\n")
         .expect("it reads");
     let mut answer = String::new();
     stream.read_to_string(&mut answer).expect("it answers in text");
@@ -449,6 +453,19 @@ fn the_admin_token_guards_everything_but_health() {
     ] {
         assert_eq!(status(path, headers), want, "{path} {headers}");
     }
+}
+
+#[test]
+fn a_page_of_another_site_cannot_reload_the_gate() {
+    let gate = Running::on_free_ports(&folder());
+    let post = |headers: &str| {
+        let stream = TcpStream::connect(gate.address("admin")).expect("the admin listener");
+        let reply = exchange_as("POST", stream, "localhost", "/tollgate.admin.v1.Admin/Reload", headers);
+        reply[9..12].to_owned()
+    };
+    assert_eq!(post("Content-Type: text/plain\r\n"), "415");
+    assert_eq!(post("Content-Type: application/grpc\r\nOrigin: https://evil.example\r\n"), "415");
+    assert!(!get(gate.address("admin"), "/metrics", "").contains("tollgate_reloads_total{outcome=\"ok\"} 1"));
 }
 
 #[test]

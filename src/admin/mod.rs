@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use axum::Router;
 use axum::extract::{Request, State as Shared};
-use axum::http::{StatusCode, header};
+use axum::http::{Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -81,8 +81,15 @@ async fn ready(Shared(admin): Shared<Admin>) -> Response {
     }
 }
 
+fn is_grpc(request: &Request) -> bool {
+    let says = request.headers().get(header::CONTENT_TYPE).map(|value| value.as_bytes());
+    says.is_some_and(|value| value.starts_with(b"application/grpc"))
+        && !request.headers().contains_key(header::ORIGIN)
+}
+
 /// Lets in who presents the token. Where there is none, the listener is a local one, and then only the pages of other sites are
-/// to be kept out: they cannot choose the `Host` that they send, and a foreign one is a name rebound to this machine.
+/// to be kept out: they cannot choose the `Host` that they send, and a foreign one is a name rebound to this machine. Nor can they
+/// send a gRPC call: its content type needs a preflight, which nothing here answers.
 async fn guard(Shared(token): Shared<Option<Token>>, request: Request, next: Next) -> Response {
     match &token {
         Some(token) if !token.admits(request.headers()) => {
@@ -92,6 +99,9 @@ async fn guard(Shared(token): Shared<Option<Token>>, request: Request, next: Nex
         None if !token::names_this_machine(&request) => {
             (StatusCode::FORBIDDEN, "without a token this listener answers to localhost or an address only\n")
                 .into_response()
+        }
+        _ if request.method() != Method::GET && !is_grpc(&request) => {
+            (StatusCode::UNSUPPORTED_MEDIA_TYPE, "the admin API speaks gRPC\n").into_response()
         }
         _ => next.run(request).await,
     }

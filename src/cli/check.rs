@@ -84,7 +84,7 @@ pub(super) fn run(arguments: Arguments, mut sources: Sources) -> Result<(), Fail
         let lints = problems.len() - errors;
         match rules {
             Some(rules) => writeln!(stdout, "fine: {rules} rules, {lints} lints")?,
-            None => writeln!(stderr, "{errors} errors, {lints} lints")?,
+            None => writeln!(stderr, "errors: {errors}, lints: {lints}")?,
         }
     }
     if rules.is_some() { Ok(()) } else { Err(Failure::Silent(BAD_CONFIG)) }

@@ -2,7 +2,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, chown};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
@@ -43,7 +43,7 @@ pub(super) fn run(arguments: Arguments) -> Result<(), Failure> {
     Ring::new(&entries).with_context(|| format!("cannot rotate the keys of {}", path.display()))?;
     write(&path, &write_ring(&entries), arguments.rotate)?;
     let signs = entries.first().map_or(0, |entry| entry.id);
-    writeln!(io::stderr().lock(), "{}: key {signs} signs, {} keys in all", path.display(), entries.len())?;
+    writeln!(io::stderr().lock(), "{}: key {signs} signs, keys in all: {}", path.display(), entries.len())?;
     Ok(())
 }
 
@@ -72,8 +72,10 @@ fn rotate(old: Vec<Entry>, secret: Secret) -> Vec<Entry> {
     entries
 }
 
-/// Writes the file whole or not at all: a process that reads it meanwhile sees the old keys or the new ones.
+/// Writes the file whole or not at all: a process that reads it meanwhile sees the old keys or the new ones. A file that is
+/// replaced keeps its owner, who has to read it, and a link to it stays one.
 fn write(path: &Path, text: &str, replace: bool) -> anyhow::Result<()> {
+    let path = &if replace { fs::canonicalize(path)? } else { path.to_owned() };
     let mut fresh = path.as_os_str().to_owned();
     fresh.push(format!(".{}", std::process::id()));
     let fresh = PathBuf::from(fresh);
@@ -81,6 +83,13 @@ fn write(path: &Path, text: &str, replace: bool) -> anyhow::Result<()> {
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&fresh)?;
         file.write_all(text.as_bytes())?;
         file.sync_all()?;
+        if replace {
+            let old = fs::metadata(path)?;
+            let new = file.metadata()?;
+            if (old.uid(), old.gid()) != (new.uid(), new.gid()) {
+                chown(&fresh, Some(old.uid()), Some(old.gid()))?;
+            }
+        }
         // A link fails where a rename would replace a file that somebody else just made.
         if replace { fs::rename(&fresh, path) } else { fs::hard_link(&fresh, path) }
     };

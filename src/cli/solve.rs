@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use clap::Args;
 use serde::Serialize;
-use ureq::http::{Response, Uri};
+use ureq::http::{HeaderValue, Response, Uri};
 use ureq::{Agent, Body};
 
 use super::Failure;
@@ -52,6 +52,9 @@ pub(super) fn run(arguments: Arguments) -> Result<(), Failure> {
             anyhow::anyhow!("{url} is no URL; write it whole, such as https://example.com/page").into()
         );
     };
+    if HeaderValue::from_str(&arguments.user_agent).is_err() {
+        return Err(anyhow::anyhow!("the agent holds characters that no header may").into());
+    }
     let agent: Agent = Agent::config_builder()
         .user_agent(&arguments.user_agent)
         .accept("application/json")

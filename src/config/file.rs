@@ -2,14 +2,15 @@
 //! Finds and parses it; a line that may hold a secret is never shown.
 
 use std::fs;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use figment::providers::{Format, Toml};
 use figment::value::{Dict, Value};
 
 use super::layer::{Layer, Origin};
-use crate::policy::Problem;
 use crate::policy::document::{self, Entry, Node, Place};
+use crate::policy::{Problem, nearest};
 
 /// The settings file, as far as it could be read. Without `Debug`: it may hold a secret.
 pub(super) struct File {
@@ -68,7 +69,13 @@ impl File {
 }
 
 fn text(path: &Path) -> Result<String, String> {
-    let bytes = fs::read(path).map_err(|error| format!("cannot read the settings: {error}"))?;
+    let read = || {
+        let mut bytes = Vec::new();
+        // One byte more than is allowed tells a file that is too long from one that just fits.
+        fs::File::open(path)?.take(MAX_FILE as u64 + 1).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    let bytes = read().map_err(|error: io::Error| format!("cannot read the settings: {error}"))?;
     if bytes.len() > MAX_FILE {
         return Err(format!("the settings are longer than {MAX_FILE} bytes"));
     }
@@ -86,23 +93,34 @@ fn parse_toml(name: &str, text: &str) -> Result<Dict, Box<Problem>> {
 
 /// A parser's problem without its line, where the line may hold a secret.
 fn veil(problem: Box<Problem>, text: &str) -> Box<Problem> {
-    let line = problem.line.checked_sub(1).and_then(|at| text.lines().nth(at));
-    if line.is_some_and(may_hold_secret) {
+    if problem.line > 0 && may_hold_secret(text, problem.line) {
         let at = format!("{}:{}:{}", problem.file, problem.line, problem.column);
         return Box::new(Problem::of_file(at, problem.message));
     }
     problem
 }
 
-/// Whether a line of a settings file sets `secret`, in any notation; `secret_file` only names a file.
-fn may_hold_secret(line: &str) -> bool {
-    line.match_indices("secret").any(|(at, word)| !line[at + word.len()..].starts_with("_file"))
+/// Whether a line of a settings file may hold a secret: it stands in the group that has some, or speaks of one. Names may
+/// be mistyped.
+fn may_hold_secret(text: &str, line: usize) -> bool {
+    let is_like = |word: &str, names: [&'static str; 3]| {
+        let word = word.to_ascii_lowercase();
+        names.contains(&&*word) || nearest(&word, names).is_some()
+    };
+    let speaks = |line: &str| {
+        line.split(|c: char| !(c.is_alphanumeric() || c == '_'))
+            .any(|word| is_like(word, ["keys", "secret", "token"]))
+    };
+    let group = |line: &&str| !line.is_empty() && !line.starts_with([' ', '\t', '-', '#']);
+    let before: Vec<_> = text.lines().take(line).collect();
+    let heading = before.iter().rev().copied().find(|line| group(line)).unwrap_or_default();
+    before.last().copied().is_some_and(speaks) || speaks(heading.split(':').next().unwrap_or_default())
 }
 
 /// A problem at a place, drawn with its line unless that may hold a secret.
 fn at(place: &Place, message: String) -> Problem {
-    if may_hold_secret(place.first_line().0) {
-        let (line, column) = place.line_and_column();
+    let (line, column) = place.line_and_column();
+    if may_hold_secret(place.file_text(), line) {
         return Problem::of_file(format!("{}:{line}:{column}", place.file_name()), message);
     }
     Problem::new(place, message)

@@ -66,8 +66,8 @@ impl Address {
     }
 }
 
-/// What Linux's `sockaddr_un` holds, with its final zero.
-const MAX_SOCKET_PATH: usize = 108;
+/// What Linux's `sockaddr_un` holds with its final zero is 108; a socket is made beside its place first, under a longer name.
+const MAX_SOCKET_PATH: usize = 96;
 
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -303,10 +303,13 @@ fn read_log(reader: &mut Reader) -> Log {
         "text" => Ok(false),
         _ => Err(format!("`{text}` is neither text nor json")),
     });
-    let filter = reader.read("log.level", "info".to_owned(), |text| match EnvFilter::try_new(text) {
-        Ok(_) => Ok(text.to_owned()),
-        Err(_) => {
-            Err(format!("`{text}` is no level; use error, warn, info, debug, trace, or a tracing filter"))
+    let filter = reader.read("log.level", "info".to_owned(), |text| {
+        // A bare word that is no level would be taken for a module's name, and silence all others.
+        let levels = ["off", "error", "warn", "info", "debug", "trace"];
+        let known = |word: &str| word.contains('=') || levels.iter().any(|level| level.eq_ignore_ascii_case(word.trim()));
+        match EnvFilter::try_new(text) {
+            Ok(_) if text.split(',').all(known) => Ok(text.to_owned()),
+            _ => Err(format!("`{text}` is no level; use error, warn, info, debug, trace, or a tracing filter such as tollgate::gate=debug,info")),
         }
     });
     Log { json, filter }

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use thiserror::Error;
-use tracing::error;
+use tracing::{error, warn};
 
 pub use answer::Answer;
 pub use decision::{Decision, DecisionId, Face, Moment, Shadow, Verdict};
@@ -74,6 +74,9 @@ pub enum Error {
 impl Gate {
     /// Builds a gate from parts that are each already checked.
     pub fn new(settings: Settings, ring: Ring, policy: Policy, state: Arc<State>) -> Result<Self, Error> {
+        if settings.trust.peers.is_empty() && settings.trust.secret.is_none() {
+            warn!("no trusted peers: every question will be refused; name the proxies in `trust.peers`");
+        }
         let policy_id = challenge::policy_id(DEFAULT_POLICY);
         let levels = policy.levels();
         let challenge_limits = challenge::Limits {

@@ -53,8 +53,9 @@ impl Gate {
             (b"answer", "POST") => self.accept_answer(request, form, moment),
             (b"answer", _) => self.wrong_method("POST"),
             (b"check", "GET" | "HEAD") => self.probe(request, moment),
-            (b"wait", "GET" | "HEAD") => self.wait(request, moment),
-            (b"check" | b"wait", _) => self.wrong_method("GET, HEAD"),
+            (b"check", _) => self.wrong_method("GET, HEAD"),
+            (b"wait", "GET") => self.wait(request, moment),
+            (b"wait", _) => self.wrong_method("GET"),
             (name, method) => match name.strip_prefix(b"static/") {
                 Some(file) => self.file(file, method, request),
                 None => self.not_found(),

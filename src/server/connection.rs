@@ -1,11 +1,12 @@
 //! One connection loop for every listener: HTTP/1.1 and h2c, with a named cap on everything a peer could make grow.
 
 use std::convert::Infallible;
-use std::future::Future;
+use std::future::{Future, pending};
 use std::io;
 use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::Router;
@@ -94,7 +95,6 @@ impl Serving {
                     self.tasks.spawn(async move {
                         serving.open.inc();
                         match stream {
-                            stream if !serving.speaks_up(&stream).await => {}
                             Stream::Tcp(stream) => serving.converse(http, stream, peer).await,
                             Stream::Unix(stream) => serving.converse(http, stream, peer).await,
                         }
@@ -117,14 +117,6 @@ impl Serving {
         tokio::time::sleep(LAST_WORD).await;
     }
 
-    /// Waits for a connection's first byte. hyper has no limit on how long it listens for the version of HTTP.
-    async fn speaks_up(&self, stream: &Stream) -> bool {
-        tokio::select! {
-            ready = tokio::time::timeout(IDLE, stream.readable()) => matches!(ready, Ok(Ok(()))),
-            () = self.ending() => false,
-        }
-    }
-
     /// Answers one connection's requests until either side ends it.
     async fn converse(
         &self,
@@ -132,20 +124,34 @@ impl Serving {
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
         peer: Peer,
     ) {
+        let asked = AtomicBool::new(false);
         let service = service_fn(|mut request: Request<Incoming>| {
+            asked.store(true, Ordering::Relaxed);
             request.extensions_mut().insert(peer);
             let mut router = self.router.clone();
             async move { Ok::<_, Infallible>(router.call(request).await.unwrap_or_else(|never| match never {})) }
         });
         let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));
+        // hyper has no limit on how long it listens for the version of HTTP, or for HTTP/2's preface.
+        let silent = async {
+            tokio::time::sleep(IDLE).await;
+            if asked.load(Ordering::Relaxed) {
+                pending::<()>().await;
+            }
+        };
         // What has arrived is answered even if the end has come, hence the order.
         let ended = tokio::select! {
             biased;
             ended = connection.as_mut() => ended,
             () = self.stop.cancelled() => {
                 connection.as_mut().graceful_shutdown();
-                connection.await
+                tokio::select! {
+                    ended = connection => ended,
+                    // Nothing was asked, so there is nothing to finish.
+                    () = tokio::time::sleep(LAST_WORD), if !asked.load(Ordering::Relaxed) => return,
+                }
             }
+            () = silent => return,
         };
         if let Err(error) = ended {
             tracing::debug!(%error, ?peer, "a connection ended early");
@@ -193,15 +199,6 @@ enum Door {
 enum Stream {
     Tcp(TcpStream),
     Unix(UnixStream),
-}
-
-impl Stream {
-    async fn readable(&self) -> io::Result<()> {
-        match self {
-            Self::Tcp(stream) => stream.readable().await,
-            Self::Unix(stream) => stream.readable().await,
-        }
-    }
 }
 
 impl Door {

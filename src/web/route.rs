@@ -48,12 +48,12 @@ impl<'t> Route<'t> {
     }
 }
 
-/// The policy behind an endpoint's name: nothing, or one segment.
+/// The policy behind an endpoint's name: nothing, or one segment of letters, digits, `-` and `_`.
 fn policy(rest: &[u8]) -> Option<Option<&str>> {
     match rest {
         [] => Some(None),
-        [b'/', name @ ..] if !name.is_empty() && !name.contains(&b'/') => {
-            std::str::from_utf8(name).ok().map(Some)
+        [b'/', name @ ..] if name.iter().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(b)) => {
+            std::str::from_utf8(name).ok().filter(|name| !name.is_empty()).map(Some)
         }
         _ => None,
     }
@@ -90,9 +90,15 @@ mod tests {
         check("/auth/nginx/api", Route::Nginx(Some("api")));
         check("/auth/forward?policy=x", Route::Forward(None));
         check("/auth/forward/api?x=/y", Route::Forward(Some("api")));
-        for target in
-            ["/auth/nginx/", "/auth/nginx/a/b", "/auth/nginxx", "/auth/forward//", "/auth", "/auth/"]
-        {
+        for target in [
+            "/auth/nginx/",
+            "/auth/nginx/a/b",
+            "/auth/nginx/..%2f..%2f.tollgate%2fx",
+            "/auth/nginxx",
+            "/auth/forward//",
+            "/auth",
+            "/auth/",
+        ] {
             check(target, Route::Unknown);
         }
     }

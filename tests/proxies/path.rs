@@ -6,6 +6,9 @@ use crate::site::{Front, Site, on_every_front};
 on_every_front! {
     no_spelling_of_a_denied_path_reaches_the_app
     an_odd_query_arrives_or_is_refused_but_injects_nothing
+    the_faces_are_out_of_a_visitors_reach
+    the_host_that_is_judged_is_the_one_that_serves
+    quotes_in_a_query_still_get_the_page
 }
 
 fn no_spelling_of_a_denied_path_reaches_the_app(front: Front) {
@@ -70,4 +73,38 @@ fn an_odd_query_arrives_or_is_refused_but_injects_nothing(front: Front) {
             );
         }
     }
+}
+
+/// A proxy that chooses its route by the decoded path and passes the raw one must not hand a visitor's request to a face.
+fn the_faces_are_out_of_a_visitors_reach(front: Front) {
+    let Some(site) = Site::start(front) else { return };
+    for target in [
+        "/auth/nginx/..%2f..%2f.tollgate%2fx",
+        "/auth/forward/..%2f..%2f.tollgate%2fx",
+        "/check/../.tollgate/x",
+        "/check/..%2f.tollgate/x",
+    ] {
+        let reply = site.ask(&Ask::get(target));
+        assert_ne!(reply.status, 401, "{target}");
+        assert_eq!(reply.header("x-tollgate-verdict"), None, "{target}");
+    }
+}
+
+/// A target may name another host than the `Host` header does (RFC 9112, 3.2.2): the proxy serves the one in the target.
+fn the_host_that_is_judged_is_the_one_that_serves(front: Front) {
+    let Some(site) = Site::start(front) else { return };
+    let reply = site.ask(&Ask::get("http://forbidden.example/ok").set("host", "shop.example"));
+    assert_eq!(reply.status, 403, "{reply:?}");
+    assert_eq!(site.app.reached(), 0);
+}
+
+fn quotes_in_a_query_still_get_the_page(front: Front) {
+    // Over HTTP the question's own target would hold them, and no HTTP server takes them there: a closed 400.
+    if front == Front::HttpService {
+        return;
+    }
+    let Some(site) = Site::start(front) else { return };
+    let reply = site.ask(&Ask::get("/chal?q=\"x\"&r=<y>"));
+    assert_eq!(reply.status, 403, "{reply:?}");
+    assert!(reply.text().contains("<title>"), "{reply:?}");
 }

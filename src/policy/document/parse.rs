@@ -18,12 +18,19 @@ const MAX_NODES: usize = 1_000_000;
 /// Parses a text that is one document, such as a settings file. An empty text is null.
 pub(crate) fn parse(name: &str, text: &str) -> Result<Node, Box<Problem>> {
     let file = File::new(name, text);
+    let mut root = None;
     for range in file.documents() {
         if let Some(node) = parse_document(&file, range)? {
-            return Ok(node);
+            if root.is_some() {
+                return Err(Box::new(Problem::new(
+                    &node.place,
+                    "a second document; this file may hold one only",
+                )));
+            }
+            root = Some(node);
         }
     }
-    Ok(Node { value: Value::Scalar(Scalar::new("", true)), place: file.start() })
+    Ok(root.unwrap_or_else(|| Node { value: Value::Scalar(Scalar::new("", true)), place: file.start() }))
 }
 
 /// Parses one document of a file; `None` when there is nothing in it but blanks and comments.

@@ -83,6 +83,11 @@ impl Place {
         Self { file: Arc::clone(file), start, end }
     }
 
+    /// The whole text of the file.
+    pub(crate) fn file_text(&self) -> &str {
+        &self.file.text
+    }
+
     /// The name of the file.
     pub(crate) fn file_name(&self) -> &str {
         &self.file.name
