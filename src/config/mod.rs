@@ -86,7 +86,7 @@ fn loader(settings: &Settings) -> Loader {
         wait_enabled: wait.enabled,
         wait_max_level: wait.max_level,
     };
-    Loader { root, defaults }
+    Loader { root, defaults, ..Loader::default() }
 }
 
 #[cfg(test)]

@@ -36,7 +36,9 @@ impl Visit<'_> {
             client: self.client.map(|c| c.parse().unwrap()),
             headers,
         };
-        then(policy.evaluate(&Request::new(parts).unwrap(), observer))
+        let judged = policy.evaluate(&Request::new(parts).unwrap(), &Facts::default(), observer);
+        let Judged::Decided(outcome) = judged else { panic!("{judged:?}") };
+        then(outcome)
     }
 }
 
