@@ -101,6 +101,9 @@ impl Compiled {
             let mark = lookups.len();
             let miss = rule.miss(subject, index, &mut lookups);
             observer.rule(&rule.label, rule.asks.name(), miss.is_none(), || rule.why(miss, subject));
+            if !matches!(miss, Some(Miss::Need)) {
+                lookups.truncate(mark);
+            }
             match miss {
                 None => {}
                 // A rule that only observes decides nothing, so that it cannot leave anything open.

@@ -123,7 +123,7 @@ impl<'a> Run<'a, '_> {
             }
             (operator, left, right) => return time::arithmetic(operator, &left, &right),
         };
-        value.ok_or(Fault::Overflow.into())
+        value.ok_or(Stop::Fault(Fault::Overflow))
     }
 
     fn concat(&mut self, a: Text<'a>, b: Text<'a>) -> Result<Value<'a>, Stop> {

@@ -151,7 +151,7 @@ impl Checker {
             return Typed { node: Node::Variable(*variable), kind: variable.to_type() };
         }
         if let Some(kind) = value::Kind::named(name) {
-            return Typed { node: Node::Kind(kind), kind: Type::Type };
+            return Typed { node: Node::Kind(kind), kind: Type::Kind };
         }
         let here = VARIABLES.iter().filter(|(_, s, _)| *s == self.scope).map(|(n, ..)| *n);
         let locals = self.locals.iter().map(|(n, _)| n.as_str());
@@ -194,9 +194,11 @@ impl Checker {
             Type::Int | Type::Double | Type::Dyn | Type::Free => {
                 Typed { node: Node::Negative(Box::new(typed.node)), kind: typed.kind }
             }
-            kind => {
-                self.fail(&inner.range, format!("`-` takes an int or a double, but this is {}", kind.noun()), None)
-            }
+            kind => self.fail(
+                &inner.range,
+                format!("`-` takes an int or a double, but this is {}", kind.noun()),
+                None,
+            ),
         }
     }
 
@@ -301,8 +303,10 @@ impl Checker {
     }
 
     fn call(&mut self, call: &Call, range: &Range<usize>) -> Typed {
-        if let Some(typed) = self.macro_call(call) {
-            return typed;
+        if let Some((name, form)) = MACROS.iter().find(|(n, _)| *n == call.name) {
+            let typed = self.macro_call(call);
+            return typed
+                .unwrap_or_else(|| self.fail(range, format!("`{name}` is written as `{form}`"), None));
         }
         // `strings.quote(x)` is a name with a dot in it, and no member of a value.
         let spaced = call.target.as_ref().is_some_and(|t| t.is_name("strings")) && !self.is_local("strings");
@@ -393,9 +397,6 @@ impl Checker {
         typed: &[Typed],
         range: &Range<usize>,
     ) -> Typed {
-        if let Some((_, form)) = MACROS.iter().find(|(n, _)| *n == name) {
-            return self.fail(range, format!("`{name}` is written as `{form}`"), None);
-        }
         if named.is_empty() {
             let scope = self.scope;
             let known = SIGNATURES.iter().filter(|s| !s.request || scope == Scope::Rule).map(|s| s.name);
@@ -434,7 +435,7 @@ impl Checker {
         self.fail(range, message, help)
     }
 
-    /// Compiles a macro, if the call is one.
+    /// Compiles a macro, if it is called as one.
     fn macro_call(&mut self, call: &Call) -> Option<Typed> {
         let Some(target) = &call.target else {
             if call.name != "has" || call.args.len() != 1 {
@@ -469,7 +470,8 @@ impl Checker {
             Type::Map(key, _) => *key,
             Type::Dyn | Type::Free => Type::Dyn,
             kind => {
-                let message = format!("`{}` goes through a list or a map, but this is {}", call.name, kind.noun());
+                let message =
+                    format!("`{}` goes through a list or a map, but this is {}", call.name, kind.noun());
                 return Some(self.fail(&target.range, message, None));
             }
         };
@@ -511,7 +513,7 @@ const MACROS: [(&str, &str); 7] = [
 /// The type of an operator's result; `None` if it cannot take these operands.
 fn result(operator: Operator, left: &Type, right: &Type) -> Option<Type> {
     use Operator as O;
-    let ordered = |t: &Type| !matches!(t, Type::List(_) | Type::Map(..) | Type::Null | Type::Type);
+    let ordered = |t: &Type| !matches!(t, Type::List(_) | Type::Map(..) | Type::Null | Type::Kind);
     let number = |t: &Type| matches!(t, Type::Double | Type::Int | Type::Uint);
     let known = if left.is_open() { right } else { left };
     match operator {

@@ -38,7 +38,7 @@ pub(super) fn convert<'a>(
         Function::Double => double(value).map(Value::Double),
         Function::Duration => match value {
             Value::Text(text) => {
-                time::parse_duration(text).map(Value::Duration).ok_or(Fault::Argument.into())
+                time::parse_duration(text).map(Value::Duration).ok_or(Stop::Fault(Fault::Argument))
             }
             _ => Err(Fault::Type.into()),
         },
@@ -84,7 +84,7 @@ fn int<'a>(value: &Value<'_>) -> Result<Value<'a>, Stop> {
         Value::Text(text) => return text.parse().map(Value::Int).map_err(|_| Fault::Argument.into()),
         _ => return Err(Fault::Type.into()),
     };
-    number.map(Value::Int).ok_or(Fault::Overflow.into())
+    number.map(Value::Int).ok_or(Stop::Fault(Fault::Overflow))
 }
 
 #[expect(
@@ -100,7 +100,7 @@ fn uint<'a>(value: &Value<'_>) -> Result<Value<'a>, Stop> {
         Value::Text(text) => return text.parse().map(Value::Uint).map_err(|_| Fault::Argument.into()),
         _ => return Err(Fault::Type.into()),
     };
-    number.map(Value::Uint).ok_or(Fault::Overflow.into())
+    number.map(Value::Uint).ok_or(Stop::Fault(Fault::Overflow))
 }
 
 fn text<'a>(value: &Value<'a>) -> Result<Text<'a>, Stop> {

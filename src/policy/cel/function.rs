@@ -113,7 +113,7 @@ impl Param {
             Self::Texts => Type::texts(),
             Self::TextsByText => Type::Map(Box::new(Type::Text), Box::new(Type::Text)),
             Self::Timestamp => Type::Timestamp,
-            Self::Type => Type::Type,
+            Self::Type => Type::Kind,
             Self::Uint => Type::Uint,
         }
     }

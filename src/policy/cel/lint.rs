@@ -121,11 +121,7 @@ impl Linter {
             Kind::Index(pair) => self.lookup(&pair[0], &pair[1], ast),
             Kind::Select(map, field) => self.select(map, field, ast),
             Kind::Binary(operator, pair) => self.compare(*operator, pair),
-            Kind::Call(call) => {
-                if self.call(call, ast) {
-                    return;
-                }
-            }
+            Kind::Call(call) if self.call(call, ast) => return,
             _ => {}
         }
         ast.kind.children().for_each(|c| self.look(c));
@@ -177,6 +173,7 @@ impl Linter {
             let help = name.eq_ignore_ascii_case("host").then_some("use `host`");
             let message = format!("no request ever shows a rule the header `{}`", name.escape_debug());
             self.add("L14", ast, message, help);
+            return;
         }
         let spelled = canonical(name);
         if spelled != name {

@@ -65,14 +65,12 @@ impl<'a> Run<'a, '_> {
         mut matches: Option<impl FnMut(&str) -> bool>,
     ) -> Result<bool, Stop> {
         let names = self.names(address)?;
-        match &mut matches {
-            None if names.clone().next().is_none() => return Ok(true),
-            None => {}
-            Some(matches) => {
-                if !names.clone().any(matches) {
-                    return Ok(false);
-                }
-            }
+        let passes = matches.as_mut().map(|matches| names.clone().any(matches));
+        if passes == Some(false) {
+            return Ok(false);
+        }
+        if passes.is_none() && names.clone().next().is_none() {
+            return Ok(true);
         }
         let mark = self.mark();
         let mut stop = None;

@@ -97,7 +97,7 @@ impl<'a, 'r> Run<'a, 'r> {
                 let items: Result<Rc<[_]>, _> = items.iter().map(|i| self.value(i)).collect();
                 Ok(Value::List(List::Values(items?)))
             }
-            Node::Local(at) => self.locals.get(*at).cloned().ok_or(Fault::Type.into()),
+            Node::Local(at) => self.locals.get(*at).cloned().ok_or(Stop::Fault(Fault::Type)),
             Node::Logic(decisive, items) => {
                 self.decide(*decisive, items.iter(), |run, item| run.truth(item)).map(Value::Bool)
             }
@@ -251,7 +251,9 @@ impl<'a, 'r> Run<'a, 'r> {
     }
 
     fn index(&mut self, target: &Value<'a>, index: &Value<'a>) -> Result<Value<'a>, Stop> {
-        let Value::List(list) = target else { return self.get(target, index)?.ok_or(Fault::Key.into()) };
+        let Value::List(list) = target else {
+            return self.get(target, index)?.ok_or(Stop::Fault(Fault::Key));
+        };
         let at = match index {
             Value::Int(at) => usize::try_from(*at).ok(),
             Value::Uint(at) => usize::try_from(*at).ok(),
@@ -264,7 +266,7 @@ impl<'a, 'r> Run<'a, 'r> {
             Value::Double(_) => None,
             _ => return Err(Fault::Type.into()),
         };
-        at.and_then(|at| list.get(at)).ok_or(Fault::Index.into())
+        at.and_then(|at| list.get(at)).ok_or(Stop::Fault(Fault::Index))
     }
 
     fn map(&mut self, entries: &'a [(Node, Node)]) -> Result<Value<'a>, Stop> {
@@ -380,7 +382,7 @@ impl<'a, 'r> Run<'a, 'r> {
 fn order(left: &Value<'_>, right: &Value<'_>) -> Result<std::cmp::Ordering, Stop> {
     let number = |v: &Value<'_>| matches!(v, Value::Double(_) | Value::Int(_) | Value::Uint(_));
     let fault = if number(left) && number(right) { Fault::Argument } else { Fault::Type };
-    left.order(right).ok_or(fault.into())
+    left.order(right).ok_or(Stop::Fault(fault))
 }
 
 /// Mixes a number so that each bit depends on all others (the finish of SplitMix64).

@@ -22,7 +22,7 @@ pub(super) fn arithmetic<'a>(
     left: &Value<'_>,
     right: &Value<'_>,
 ) -> Result<Value<'a>, Stop> {
-    let duration = |nanos: Option<i64>| nanos.map(Value::Duration).ok_or(Fault::Overflow.into());
+    let duration = |nanos: Option<i64>| nanos.map(Value::Duration).ok_or(Stop::Fault(Fault::Overflow));
     match (operator, left, right) {
         (Operator::Add, Value::Duration(a), Value::Duration(b)) => duration(a.checked_add(*b)),
         (Operator::Subtract, Value::Duration(a), Value::Duration(b)) => duration(a.checked_sub(*b)),
@@ -38,7 +38,7 @@ pub(super) fn arithmetic<'a>(
 pub(super) fn timestamp<'a>(value: &Value<'_>) -> Result<Value<'a>, Stop> {
     match value {
         Value::Int(seconds) => checked(i128::from(*seconds) * i128::from(SECOND)),
-        Value::Text(text) => parse_timestamp(text).ok_or(Fault::Argument.into()).and_then(checked),
+        Value::Text(text) => parse_timestamp(text).ok_or(Stop::Fault(Fault::Argument)).and_then(checked),
         _ => Err(Fault::Type.into()),
     }
 }

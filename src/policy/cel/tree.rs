@@ -85,9 +85,12 @@ const CACHED: usize = 32;
 /// The longest pattern that is compiled at run time, in bytes.
 const MAX_LATE: usize = 1024;
 
-/// The last patterns that came up at run time; `None` is what was no pattern.
+/// The last patterns that came up at run time.
 #[derive(Default)]
-pub(super) struct Cache(Mutex<VecDeque<(Box<str>, Option<Arc<Pattern>>)>>);
+pub(super) struct Cache(Mutex<VecDeque<Late>>);
+
+/// A pattern that came up; `None` is what was no pattern.
+type Late = (Box<str>, Option<Arc<Pattern>>);
 
 impl Cache {
     /// The compiled pattern; `None` if it is too long, too large or no pattern. What comes up often is compiled once;
@@ -96,12 +99,12 @@ impl Cache {
         if text.len() > MAX_LATE {
             return None;
         }
-        let find = |list: &VecDeque<(Box<str>, Option<Arc<Pattern>>)>| {
-            list.iter().find(|(known, _)| **known == *text).map(|(_, pattern)| pattern.clone())
-        };
-        if let Some(pattern) = find(&self.0.lock().unwrap_or_else(PoisonError::into_inner)) {
-            return pattern;
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, pattern)) = known.iter().find(|(known, _)| **known == *text) {
+            return pattern.clone();
         }
+        // Others may go on while this one compiles.
+        drop(known);
         let pattern = Pattern::compile_late(text).ok().map(Arc::new);
         let mut list = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if list.len() == CACHED {

@@ -14,13 +14,13 @@ pub(super) enum Type {
     /// Of what an empty list or map would hold: fits everywhere.
     Free,
     Int,
+    /// A type as a value.
+    Kind,
     List(Box<Self>),
     Map(Box<Self>, Box<Self>),
     Null,
     Text,
     Timestamp,
-    /// The type of a type.
-    Type,
     Uint,
 }
 
@@ -85,12 +85,12 @@ impl fmt::Display for Type {
             Self::Duration => "duration",
             Self::Dyn | Self::Free => "dyn",
             Self::Int => "int",
+            Self::Kind => "type",
             Self::List(item) => return write!(f, "list({item})"),
             Self::Map(key, value) => return write!(f, "map({key}, {value})"),
             Self::Null => "null",
             Self::Text => "string",
             Self::Timestamp => "timestamp",
-            Self::Type => "type",
             Self::Uint => "uint",
         })
     }

@@ -115,6 +115,7 @@ pub(super) fn expression(node: &Node, scope: Scope, report: &mut Report) -> Opti
             let items = fields.texts(key, report)?;
             if items.is_empty() && !report.has_error_since(before) {
                 report.error(&node.place, format!("`expression.{key}` is empty")).at_key(name);
+                return None;
             }
             let expression = compiled(&items, join, scope, report);
             if report.has_error_since(before) { None } else { expression }
