@@ -48,11 +48,7 @@ pub(crate) struct Asker {
 impl Asker {
     pub(crate) fn new() -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        Self {
-            stand: Stand::start(),
-            runtime: runtime.expect("a runtime can be had"),
-            channels: BTreeMap::new(),
-        }
+        Self { stand: Stand::start(), runtime: runtime.expect("a runtime can be had"), channels: BTreeMap::new() }
     }
 
     /// Asks a row of a gate that has seen nothing yet.
@@ -71,8 +67,7 @@ impl Asker {
             Face::Grpc => self.over_grpc(row, peer),
             _ => {
                 let public = row.face == Face::Public;
-                let allowed =
-                    |reply: &Reply| !public && reply.status.is_some_and(|s| (200..300).contains(&s));
+                let allowed = |reply: &Reply| !public && reply.status.is_some_and(|s| (200..300).contains(&s));
                 let reply = http(row, &forge(row)).send(self.stand.http, peer);
                 Outcome {
                     allowed: allowed(&reply),
@@ -98,12 +93,7 @@ impl Asker {
 
 /// The forger for a row's visitor.
 pub(crate) fn forge(row: &Row) -> Forge {
-    let agents: Vec<_> = row
-        .request
-        .headers()
-        .into_iter()
-        .filter(|(name, _)| name.eq_ignore_ascii_case("user-agent"))
-        .collect();
+    let agents: Vec<_> = row.request.headers().into_iter().filter(|(name, _)| name.eq_ignore_ascii_case("user-agent")).collect();
     let agent = agents.iter().map(|(_, value)| value.trim_matches(' ')).collect::<Vec<_>>().join(",");
     Forge::new(NOW, row.request.host.as_deref().unwrap_or_default(), latin1(&agent))
 }
@@ -165,8 +155,7 @@ fn message(row: &Row, forge: &Forge) -> Message {
     let asked = &row.request;
     let text = |field: &Option<String>| latin1(field.as_deref().unwrap_or_default());
     let target = latin1(&forge.expand(&asked.target().unwrap_or_default()));
-    let lines =
-        asked.headers().into_iter().map(|(name, value)| (name.to_owned(), latin1(&forge.expand(&value))));
+    let lines = asked.headers().into_iter().map(|(name, value)| (name.to_owned(), latin1(&forge.expand(&value))));
     let mut http = Message::default()
         .with(2, text(&asked.method))
         .with(4, target)
@@ -213,11 +202,7 @@ fn read(answer: Result<CheckResponse, Status>) -> Outcome {
     let answer = match answer {
         Ok(answer) => answer,
         Err(status) => {
-            return Outcome {
-                code: Some(status.code().into()),
-                body: status.to_string(),
-                ..Outcome::default()
-            };
+            return Outcome { code: Some(status.code().into()), body: status.to_string(), ..Outcome::default() };
         }
     };
     // To Envoy no status at all is code 0.

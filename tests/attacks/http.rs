@@ -64,9 +64,7 @@ fn read(mut stream: TcpStream, head_only: bool) -> Reply {
         match stream.read(&mut chunk) {
             Ok(0) => return Reply::default(),
             Ok(read) => bytes.extend(&chunk[..read]),
-            Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => {
-                panic!("no answer came within {PATIENCE:?}")
-            }
+            Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => panic!("no answer came within {PATIENCE:?}"),
             Err(_) => return Reply::default(),
         }
     }

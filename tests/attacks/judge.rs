@@ -20,9 +20,7 @@ pub(crate) fn judge(row: &Row, outcome: &Outcome) -> Result<(), String> {
         Expect::Deny => outcome.verdict == Some(Verdict::Deny) || refused_below,
         Expect::Limit => outcome.verdict == Some(Verdict::Limit),
         Expect::NotAllow => !outcome.allowed && !status.is_some_and(|status| status < 300),
-        Expect::Refuse => {
-            refuses(outcome) || (row.or_else == Some(Or::Same) && is_the_plain_one(row, outcome))
-        }
+        Expect::Refuse => refuses(outcome) || (row.or_else == Some(Or::Same) && is_the_plain_one(row, outcome)),
     };
     if satisfied { Ok(()) } else { Err(format!("expected {:?}", row.expect)) }
 }
@@ -54,9 +52,7 @@ fn sound(row: &Row, outcome: &Outcome) -> Result<(), String> {
     if outcome.header("set-cookie").is_some() && !matches!(status, 204 | 303) {
         return broken("a cookie beside a refusal");
     }
-    if outcome.body.contains("\"><script>")
-        || outcome.headers.iter().any(|(_, value)| value.contains("<script"))
-    {
+    if outcome.body.contains("\"><script>") || outcome.headers.iter().any(|(_, value)| value.contains("<script")) {
         return broken("markup of a visitor's");
     }
     Ok(())
@@ -84,10 +80,7 @@ fn offers_a_challenge(row: &Row, outcome: &Outcome) -> bool {
 
 fn refuses(outcome: &Outcome) -> bool {
     let is_4xx = outcome.status.is_some_and(|status| (400..500).contains(&status));
-    is_4xx
-        && !outcome.allowed
-        && outcome.header("set-cookie").is_none()
-        && outcome.header("location").is_none()
+    is_4xx && !outcome.allowed && outcome.header("set-cookie").is_none() && outcome.header("location").is_none()
 }
 
 /// Whether the answer was accepted, and bought what its plain spelling buys.

@@ -20,9 +20,7 @@ use row::Row;
 #[test]
 fn every_row_of_the_table_is_satisfied() {
     let Some(file) = table() else {
-        eprintln!(
-            "no table of attacks: set TOLLGATE_ATTACKS to a file of rows, or TOLLGATE_CORPUS to its folder"
-        );
+        eprintln!("no table of attacks: set TOLLGATE_ATTACKS to a file of rows, or TOLLGATE_CORPUS to its folder");
         return;
     };
     let text = fs::read_to_string(&file).unwrap_or_else(|e| panic!("cannot read {}: {e}", file.display()));

@@ -100,9 +100,7 @@ impl Asked {
     /// The target, before placeholders are filled in.
     pub(crate) fn target(&self) -> Option<String> {
         let parts = self.target_parts.as_ref();
-        parts
-            .map(|parts| parts.iter().map(|(text, times)| text.repeat(*times)).collect())
-            .or(self.target.clone())
+        parts.map(|parts| parts.iter().map(|(text, times)| text.repeat(*times)).collect()).or(self.target.clone())
     }
 
     /// The headers, before placeholders are filled in.
@@ -117,7 +115,5 @@ impl Asked {
 
 /// The bytes that a text stands for.
 pub(crate) fn latin1(text: &str) -> Vec<u8> {
-    text.chars()
-        .map(|c| u8::try_from(u32::from(c)).unwrap_or_else(|_| panic!("{c:?} is no byte in {text}")))
-        .collect()
+    text.chars().map(|c| u8::try_from(u32::from(c)).unwrap_or_else(|_| panic!("{c:?} is no byte in {text}"))).collect()
 }
