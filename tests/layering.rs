@@ -100,10 +100,10 @@ fn problems(path: &Path, text: &str) -> Vec<String> {
         ));
         return problems;
     };
-    // `super::` out of a room: as many as the file lies deep.
-    if text
-        .contains(&"super::".repeat(inside.len() + usize::from(!inside.last().unwrap().ends_with("mod.rs"))))
-    {
+    // `super::` out of a room: as many as the module lies deep. The tests at a file's foot lie one deeper.
+    let depth = inside.len() - usize::from(inside.last().unwrap() == "mod.rs");
+    let body = text.split("mod tests {").next().unwrap();
+    if body.contains(&"super::".repeat(depth)) {
         problems.push(format!("{}: leaves its room with `super::`; write `crate::`", path.display()));
     }
     for other in imports(text) {

@@ -281,6 +281,6 @@ fn the_way_back_is_signed_with_the_token() {
     let token = Token::parse(encode(&bytes::<56>(row, "token"))).unwrap();
     let (path, tag) = (text(row, "path_text").as_bytes(), bytes::<16>(row, "tag"));
     assert_eq!(way_back::sign(&ring, &token, path), tag);
-    assert_eq!(way_back::verify(&ring, token.text().as_bytes(), path, &tag), Ok(()));
-    assert_eq!(way_back::verify(&ring, token.text().as_bytes(), b"/a", &tag), Err(Refusal::Forged));
+    assert_eq!(way_back::verify(&ring, &token, path, &tag), Ok(()));
+    assert_eq!(way_back::verify(&ring, &token, b"/a", &tag), Err(Refusal::Forged));
 }

@@ -41,16 +41,16 @@ impl File {
         let mut file = Self { path: path.to_owned(), tree: None };
         let before = problems.len();
         let values = match text(path) {
-            Err(message) => Err(Problem::of_file(&name, message)),
+            Err(message) => Err(Box::new(Problem::of_file(&name, message))),
             Ok(text) if path.extension().is_some_and(|e| e == "toml") => parse_toml(&name, &text),
-            Ok(text) => document::parse(&name, &text).map_err(|p| veil(*p, &text)).map(|tree| {
+            Ok(text) => document::parse(&name, &text).map_err(|problem| veil(problem, &text)).map(|tree| {
                 let values = mapping(&tree, problems);
                 file.tree = Some(tree);
                 values
             }),
         };
         let values = values.unwrap_or_else(|problem| {
-            problems.insert(before, problem);
+            problems.insert(before, *problem);
             Dict::new()
         });
         (file, Layer { origin: Origin::File, values })
@@ -75,26 +75,21 @@ fn text(path: &Path) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|_| "the settings are not UTF-8".to_owned())
 }
 
-fn parse_toml(name: &str, text: &str) -> Result<Dict, Problem> {
+fn parse_toml(name: &str, text: &str) -> Result<Dict, Box<Problem>> {
     Toml::from_str(text).map_err(|error| {
         let before = &text[..error.span().map_or(0, |s| s.start).min(text.len())];
-        let line = before.matches('\n').count() + 1;
+        let at = format!("{name}:{}", before.matches('\n').count() + 1);
         // The error's own drawing shows the line, which may hold a secret; its message names only what was expected.
-        Problem::of_file(
-            format!("{name}:{line}"),
-            format!("no TOML: {}", error.message().replace('\n', ", ")),
-        )
+        Box::new(Problem::of_file(at, format!("no TOML: {}", error.message().replace('\n', ", "))))
     })
 }
 
 /// A parser's problem without its line, where the line may hold a secret.
-fn veil(problem: Problem, text: &str) -> Problem {
+fn veil(problem: Box<Problem>, text: &str) -> Box<Problem> {
     let line = problem.line.checked_sub(1).and_then(|at| text.lines().nth(at));
     if line.is_some_and(may_hold_secret) {
-        return Problem::of_file(
-            format!("{}:{}:{}", problem.file, problem.line, problem.column),
-            problem.message,
-        );
+        let at = format!("{}:{}:{}", problem.file, problem.line, problem.column);
+        return Box::new(Problem::of_file(at, problem.message));
     }
     problem
 }

@@ -151,7 +151,7 @@ pub const KEYS: &[Key] = &[
     key("admin.token_file", None, "file with the bearer token of the admin listener, 16 characters or more"),
     key("limits.answers", Some("60/1m"), "answers from one network (/24, /48)"),
     key("limits.work", Some("600/1m burst 120"), "requests with one clearance for work"),
-    key("limits.wait", Some("120/1m"), "requests with one clearance for waiting"),
+    key("limits.wait", Some("120/1m burst 24"), "requests with one clearance for waiting"),
     key("page.name", None, "the site's name on the pages; without it the host"),
     key("page.contact", None, "an address for visitors who are stuck, on the pages"),
     key("log.format", Some("text"), "`text` or `json`, on stderr"),

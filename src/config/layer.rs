@@ -18,8 +18,8 @@ pub struct Sources {
     pub flags: Vec<(&'static str, Vec<String>)>,
     /// The process's environment.
     pub environment: Vec<(String, String)>,
-    /// The folder in which the settings file is looked for when nothing names one.
-    pub folder: PathBuf,
+    /// The folder in which the settings file is looked for when nothing names one; `None` looks nowhere.
+    pub folder: Option<PathBuf>,
     /// The policy that holds when no setting names one, instead of the embedded one: its name and its text.
     pub policy: Option<(&'static str, &'static str)>,
 }

@@ -21,7 +21,7 @@ pub use reader::Effective;
 pub use secret::{read_entries, write_ring};
 pub use settings::{Log, Settings};
 
-use crate::policy::{self, Defaults, Loader, Policy, Problem, Severity};
+use crate::policy::{self, Loader, Policy, Problem, Severity};
 
 /// Everything a process starts from.
 #[derive(Debug)]
@@ -74,19 +74,11 @@ pub fn effective(sources: &Sources) -> (Vec<Effective>, Vec<Problem>) {
 }
 
 fn loader(settings: &Settings) -> Loader {
-    let (challenge, wait) = (&settings.gate.challenge, &settings.gate.wait);
     let root = match &settings.policy {
-        policy::Source::File(path) => path.parent().unwrap_or(Path::new("")).to_owned(),
+        policy::Source::File(path) => path.parent().unwrap_or_else(|| Path::new("")).to_owned(),
         policy::Source::Embedded(_) | policy::Source::Text { .. } => PathBuf::new(),
     };
-    let defaults = Defaults {
-        level: challenge.level,
-        min_level: challenge.min_level,
-        max_level: challenge.max_level,
-        wait_enabled: wait.enabled,
-        wait_max_level: wait.max_level,
-    };
-    Loader { root, defaults, ..Loader::default() }
+    Loader { root, defaults: settings.defaults.clone(), ..Loader::default() }
 }
 
 #[cfg(test)]

@@ -36,7 +36,7 @@ impl Reader {
         let flags = Layer::flags(&sources.flags);
         let mut problems = Vec::new();
         let named = flags.find("config").or_else(|| environment.find("config")).and_then(Value::as_str);
-        let path = named.map(PathBuf::from).or_else(|| file::find(&sources.folder, &mut problems));
+        let path = named.map(PathBuf::from).or_else(|| file::find(sources.folder.as_deref()?, &mut problems));
         let (file, from_file) = path.map(|path| File::read(&path, &mut problems)).unzip();
         let from_file = from_file.unwrap_or_else(|| Layer { origin: Origin::File, values: Dict::new() });
         let layers = [Layer::defaults(), from_file, environment, flags];
@@ -122,7 +122,7 @@ impl Reader {
     /// The folder that a relative path in this setting counts from.
     pub(super) fn folder(&self, key: &str) -> &Path {
         match (&self.file, self.origin(key)) {
-            (Some(file), Origin::File) => file.path.parent().unwrap_or(Path::new("")),
+            (Some(file), Origin::File) => file.path.parent().unwrap_or_else(|| Path::new("")),
             _ => Path::new(""),
         }
     }

@@ -26,6 +26,8 @@ pub struct Settings {
     pub policy: policy::Source,
     /// The configured keys; `None` asks for an ephemeral one.
     pub ring: Option<Ring>,
+    /// What the policy's challenges depend on.
+    pub defaults: policy::Defaults,
     /// The rooms' own settings.
     pub gate: gate::Settings,
     /// Threads that serve.
@@ -70,11 +72,13 @@ impl Settings {
             .optional("workers", value::number(1, MAX_WORKERS))
             .and_then(NonZeroUsize::new)
             .unwrap_or(cores);
+        let gate = read_gate(reader);
         Self {
             listen,
             policy: read_policy(reader, embedded),
             ring: read_keys(reader),
-            gate: read_gate(reader),
+            defaults: read_defaults(reader, &gate.wait),
+            gate,
             workers,
             admin_token,
             log: read_log(reader),
@@ -137,7 +141,7 @@ fn read_keys(reader: &mut Reader) -> Option<Ring> {
 
 fn read_gate(reader: &mut Reader) -> gate::Settings {
     let fallback = gate::Settings::default();
-    let settings = gate::Settings {
+    gate::Settings {
         prefix: reader.read("public_prefix", fallback.prefix, value::prefix),
         client: read_client(reader),
         trust: read_trust(reader),
@@ -178,8 +182,7 @@ fn read_gate(reader: &mut Reader) -> gate::Settings {
             name: reader.optional("page.name", line),
             contact: reader.optional("page.contact", line),
         },
-    };
-    settings
+    }
 }
 
 fn read_client(reader: &mut Reader) -> ClientSettings {
@@ -255,28 +258,39 @@ const MAX_LEVEL: u8 = 20;
 
 fn read_challenge(reader: &mut Reader) -> gate::Challenge {
     let fallback = gate::Challenge::default();
-    let level = || value::number(0, MAX_LEVEL);
-    let challenge = gate::Challenge {
-        level: Some(reader.read("challenge.level", 14, level())).filter(|_| reader.is_set("challenge.level")),
-        min_level: reader.read("challenge.min_level", fallback.min_level, level()),
-        max_level: reader.read("challenge.max_level", fallback.max_level, level()),
-        size: fallback.size,
+    gate::Challenge {
+        size: reader.read("challenge.size", fallback.size, value::number(10, 14)),
         ttl: reader.read(
             "challenge.ttl",
             fallback.ttl,
-            within(Duration::from_secs(10), Duration::from_secs(600)),
+            within(Duration::from_secs(10), Duration::from_secs(gate::MAX_TTL.into())),
         ),
         bind_prefix: reader.read("challenge.bind_prefix", false, value::switch),
         bind_ja4: reader.read("challenge.bind_ja4", false, value::switch),
-    };
-    let (low, high) = (challenge.min_level, challenge.max_level);
+    }
+}
+
+/// The levels between which a policy may ask. Where they are wrong the policy is judged by the defaults, so that it does
+/// not get blamed for them.
+fn read_defaults(reader: &mut Reader, wait: &gate::Wait) -> policy::Defaults {
+    let fallback =
+        policy::Defaults { wait_enabled: wait.enabled, wait_max_level: wait.max_level, ..Default::default() };
+    let level = || value::number(0, MAX_LEVEL);
+    let asked = reader.read("challenge.level", 14, level());
+    let low = reader.read("challenge.min_level", fallback.min_level, level());
+    let high = reader.read("challenge.max_level", fallback.max_level, level());
     if low > high {
         reader.complain("challenge.min_level", format!("{low} is above `challenge.max_level`, {high}"));
+        return fallback;
     }
-    if challenge.level.is_some_and(|level| level > high) {
-        reader.complain("challenge.level", format!("this is above `challenge.max_level`, {high}"));
+    let level = Some(asked).filter(|_| reader.is_set("challenge.level"));
+    if level.is_some_and(|level| !(low..=high).contains(&level)) {
+        let bounds =
+            format!("this is not between `challenge.min_level`, {low}, and `challenge.max_level`, {high}");
+        reader.complain("challenge.level", bounds);
+        return fallback;
     }
-    challenge
+    policy::Defaults { level, min_level: low, max_level: high, ..fallback }
 }
 
 fn read_limit(reader: &mut Reader, key: &str, fallback: Limit) -> Limit {

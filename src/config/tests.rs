@@ -1,3 +1,5 @@
+//! Settings from every layer at once: what holds, and what is wrong.
+
 use std::fs;
 use std::time::Duration;
 
@@ -14,7 +16,7 @@ fn sources(
     fs::write(folder.path().join("tollgate.yaml"), file).unwrap();
     let environment = environment.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
     let flags = flags.iter().map(|(k, v)| (*k, vec![(*v).to_owned()])).collect();
-    let sources = Sources { flags, environment, folder: folder.path().to_owned(), policy: None };
+    let sources = Sources { flags, environment, folder: Some(folder.path().to_owned()), policy: None };
     (folder, sources)
 }
 
@@ -144,7 +146,7 @@ fn an_empty_file_and_a_group_without_lines_say_nothing() {
 #[test]
 fn toml_is_read_too_but_not_beside_yaml() {
     let folder = tempfile::tempdir().unwrap();
-    let sources = Sources { folder: folder.path().to_owned(), ..Sources::default() };
+    let sources = Sources { folder: Some(folder.path().to_owned()), ..Sources::default() };
     fs::write(
         folder.path().join("tollgate.toml"),
         "workers = 2\n[listen]\nadmin = \"off\"\n[trust]\npeers = [\"10.0.0.0/8\"]\n",

@@ -77,13 +77,15 @@ pub(super) fn prefix(text: &str) -> Result<String, String> {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"-._~/".contains(&b);
     let framed = text.len() > 2 && text.starts_with('/') && text.ends_with('/');
     if !framed
+        || text.starts_with("/auth/")
+        || text.starts_with("/check/")
         || text.contains("//")
         || text.contains("/./")
         || text.contains("/../")
         || !text.bytes().all(plain)
     {
         return Err(format!(
-            "`{text}` is no prefix; it starts and ends with `/` and holds letters, digits and -._~, such as /.tollgate/"
+            "`{text}` is no prefix; it starts and ends with `/`, holds letters, digits and -._~, and is not below /auth/ or /check/; such as /.tollgate/"
         ));
     }
     Ok(text.to_owned())

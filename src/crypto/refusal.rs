@@ -34,24 +34,6 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// Every reason, for metrics that show zeros.
-    pub const ALL: [Self; 14] = [
-        Self::Binding,
-        Self::Early,
-        Self::Expired,
-        Self::Forged,
-        Self::Future,
-        Self::Key,
-        Self::Kind,
-        Self::Level,
-        Self::Limits,
-        Self::Malformed,
-        Self::Many,
-        Self::Origin,
-        Self::Version,
-        Self::Wrong,
-    ];
-
     /// The reason code: the body of a refused answer, the label in metrics, the word in logs.
     pub const fn code(self) -> &'static str {
         match self {

@@ -4,16 +4,12 @@
 mod read;
 mod write;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use envoy_types::pb::envoy::service::auth::v3::authorization_server::{Authorization, AuthorizationServer};
 use envoy_types::pb::envoy::service::auth::v3::{CheckRequest, CheckResponse};
 use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status};
-use tracing::error;
 
 use crate::clock::Clock;
-use crate::crypto::Seed;
 use crate::gate::{Face, Gate, Live, Moment};
 use crate::request::{Headers, Peer, Unfit, gather};
 use write::Passing;
@@ -38,21 +34,16 @@ impl Authorization for Service {
         let (metadata, extensions, check) = request.into_parts();
         let peer = extensions.get::<Peer>().copied();
         let gate = self.live.load();
-        // A panic must end this one question; left alone it would end every question on Envoy's only connection.
-        let answer = catch_unwind(AssertUnwindSafe(|| {
-            let seed = Seed::draw();
-            let moment =
-                Moment { now: self.clock.now(), seed: seed.unwrap_or_else(|_| Seed::from_bytes(&[0; 48])) };
-            let asker = match seed {
-                Ok(_) => trusted(&gate, &metadata, peer),
-                Err(_) => Err(Unfit::Incomplete("randomness")),
-            };
-            answer(&gate, asker, &check, &moment)
-        }));
-        Ok(Response::new(answer.unwrap_or_else(|_| {
-            error!(face = Face::Grpc.as_str(), "panicked over a question; it stays undecided");
-            write::failure()
-        })))
+        let (moment, drawn) = Moment::draw(&self.clock);
+        let response = gate.contained(
+            Face::Grpc.as_str(),
+            || {
+                let asker = drawn.and_then(|()| trusted(&gate, &metadata, peer));
+                answer(&gate, asker, &check, &moment)
+            },
+            write::failure,
+        );
+        Ok(Response::new(response))
     }
 }
 

@@ -31,7 +31,9 @@ impl Gate {
             && self.is_public(request)
         {
             match face {
-                Face::Check | Face::Grpc => return self.in_line(face, request, moment),
+                Face::Check | Face::Grpc => {
+                    return Answer::Public(self.public_endpoint(request, None, moment));
+                }
                 Face::Forward => return self.route_missing(moment),
                 Face::Nginx => {}
             }
@@ -44,18 +46,6 @@ impl Gate {
                 Answer::Refuse(decision, self.refusal(face, request, &decision, moment))
             }
         }
-    }
-
-    /// The public prefix without a route of its own. On `check` 200 would mean allow, so a page or file goes out as 203.
-    fn in_line(&self, face: Face, request: &Request<'_>, moment: &Moment) -> Answer<'_> {
-        let id = DecisionId::new(moment.seed.decision);
-        let response =
-            self.contained(|| self.public_endpoint(request, None, moment), || self.unavailable(id));
-        Answer::Public(if face == Face::Check && response.status() == 200 {
-            response.with_status(203)
-        } else {
-            response
-        })
     }
 
     /// Forward can carry no success in line, since any 2xx would ask the app: its proxies need a route.

@@ -1,6 +1,6 @@
 //! The decision: the hot path, and the same path for `explain`.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
 
 use tracing::warn;
 
@@ -25,7 +25,7 @@ pub(super) enum Mode {
 
 impl Gate {
     /// Decides about a request, records it and counts it. Allocates nothing where it allows, unless a header stands
-    /// several times or the path has several readings. A panic is contained and decides nothing.
+    /// several times or the path has several readings.
     pub fn decide(
         &self,
         face: Face,
@@ -33,10 +33,7 @@ impl Gate {
         request: &Result<Request<'_>, Unfit>,
         moment: &Moment,
     ) -> Decision<'_> {
-        let decision = self.contained(
-            || self.judge(policy, request, moment, Mode::Record, &mut ()),
-            || Decision::bare(Verdict::Undecided, "undecided/panic", DecisionId::new(moment.seed.decision)),
-        );
+        let decision = self.judge(policy, request, moment, Mode::Record, &mut ());
         self.state.count(face, &decision);
         if let Err(Unfit::Incomplete(fact)) = request {
             self.state.metrics.undecided(fact);
@@ -44,6 +41,7 @@ impl Gate {
                 warn!(face = face.as_str(), missing = fact, id = %decision.id, "cannot decide: the proxy must say each fact once; see the example for your proxy");
             }
         }
+        log(face, request, &decision);
         decision
     }
 
@@ -85,13 +83,14 @@ impl Gate {
             && matches!(decision.verdict, Verdict::Challenge | Verdict::Deny | Verdict::Limit)
         {
             decision.shadow = Some(Shadow { verdict: decision.verdict, rule: decision.rule });
-            decision.verdict = Verdict::Allow;
+            (decision.verdict, decision.rule) = (Verdict::Allow, "default/allow");
         }
         decision
     }
 
     /// Turns a challenge into an allow where a clearance of sufficient level and kind came along, and that into a limit
-    /// where its identity does too much.
+    /// where the identity of every such clearance does too much. One that a neighbour of the host planted and wore out
+    /// must not stand in the way of the visitor's own.
     fn accept_clearance(
         &self,
         request: &Request<'_>,
@@ -100,43 +99,46 @@ impl Gate {
         mode: Mode,
         decision: &mut Decision<'_>,
     ) {
-        let clearance = match self.clearance(request, now, |kind| toll.accepts(kind), toll.level) {
-            Ok(clearance) => clearance,
-            Err(prior) => {
-                decision.prior = prior;
-                return;
+        let mut wait: Option<Duration> = None;
+        let within = |clearance: &Clearance| {
+            let limiter = self.state.clearances(clearance.kind);
+            let within = match mode {
+                Mode::Peek => limiter.peek(&clearance.id, now),
+                Mode::Record => limiter.take(&clearance.id, now),
+            };
+            if let Err(left) = within {
+                wait = Some(wait.map_or(left, |wait| wait.min(left)));
             }
+            within.is_ok()
         };
-        let limiter = self.state.clearances(clearance.kind);
-        let within = match mode {
-            Mode::Peek => limiter.peek(&clearance.id, now),
-            Mode::Record => limiter.take(&clearance.id, now),
-        };
-        match within {
-            Ok(()) => decision.verdict = Verdict::Allow,
-            Err(wait) => {
+        match (self.clearance(request, now, |kind| toll.accepts(kind), toll.level, within), wait) {
+            (Ok(_), _) => decision.verdict = Verdict::Allow,
+            (Err(_), Some(wait)) => {
                 decision.verdict = Verdict::Limit;
                 decision.retry_after = wait.as_secs() + 1;
             }
+            (Err(prior), None) => decision.prior = prior,
         }
     }
 
-    /// The first clearance of the request that opens and suffices; else why the last one did not, if there was any.
+    /// The first clearance of the request that opens, suffices and is wanted; else why the last one did not, if there was any.
     pub(super) fn clearance(
         &self,
         request: &Request<'_>,
         now: Timestamp,
         accepts: impl Fn(Kind) -> bool,
         level: u8,
+        mut wanted: impl FnMut(&Clearance) -> bool,
     ) -> Result<Clearance, Option<Refusal>> {
-        let name = [self.cookie.name(request.scheme == Scheme::Https)];
+        let name = self.cookie.name(request.scheme == Scheme::Https);
         let mut prior = None;
-        for text in cookie_values(&request.headers, &name) {
+        for text in cookie_values(&request.headers, name) {
             let opened = self.with_visitor(request, |visitor| {
                 clearance::open(&self.ring, &self.settings.lives, visitor, now, text, &accepts, level)
             });
             match opened {
-                Ok(clearance) => return Ok(clearance),
+                Ok(clearance) if wanted(&clearance) => return Ok(clearance),
+                Ok(_) => {}
                 Err(refusal) => prior = Some(refusal),
             }
         }
@@ -162,13 +164,37 @@ impl Gate {
         }
         &self.policy
     }
+}
 
-    /// Runs a step of a request so that a panic ends this request only, and is counted.
-    pub(super) fn contained<T>(&self, run: impl FnOnce() -> T, otherwise: impl FnOnce() -> T) -> T {
-        catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
-            self.state.metrics.panics.inc();
-            otherwise()
-        })
+/// The longest path in a log line, in bytes.
+const MAX_LOGGED: usize = 200;
+
+/// One line a decision: a refusal is worth reading, an allow only when asked for. The visitor's texts are escaped and
+/// cut, the address is cut to its network, and the query stays out.
+pub(super) fn log(face: Face, request: &Result<Request<'_>, Unfit>, decision: &Decision<'_>) {
+    macro_rules! line {
+        ($level:expr) => {{
+            let request = request.as_ref().ok();
+            let path = request.map(|r| r.target.path()).unwrap_or_default();
+            tracing::event!(
+                $level,
+                face = face.as_str(),
+                verdict = decision.verdict.as_str(),
+                rule = %decision.rule.escape_debug(),
+                weight = decision.weight,
+                id = %decision.id,
+                shadow = decision.shadow.map(|shadow| shadow.verdict.as_str()),
+                network = request.and_then(|r| r.client).map(Prefix::of).map(tracing::field::display),
+                host = request.map(|r| &*r.host),
+                method = request.map(|r| r.method),
+                path = %path[..path.len().min(MAX_LOGGED)].escape_ascii(),
+            )
+        }};
+    }
+    if decision.verdict == Verdict::Allow && decision.shadow.is_none() {
+        line!(tracing::Level::DEBUG);
+    } else {
+        line!(tracing::Level::INFO);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::clock::Timestamp;
+use crate::clock::{Clock, Timestamp};
 use crate::crypto::{Refusal, Seed};
 use crate::policy::{Action, Outcome, Toll};
 use crate::request::Unfit;
@@ -14,6 +14,15 @@ pub struct Moment {
     pub now: Timestamp,
     /// Fresh randomness.
     pub seed: Seed,
+}
+
+impl Moment {
+    /// This moment. Where the system gives no randomness, no request can be judged; the moment then serves to say so.
+    pub fn draw(clock: &Clock) -> (Self, Result<(), Unfit>) {
+        let drawn = Seed::draw();
+        let fit = drawn.map(drop).map_err(|_| Unfit::Incomplete("randomness"));
+        (Self { now: clock.now(), seed: drawn.unwrap_or_else(|_| Seed::from_bytes(&[0; 48])) }, fit)
+    }
 }
 
 /// The way in that a question came.

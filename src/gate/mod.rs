@@ -14,10 +14,12 @@ mod wait;
 #[cfg(test)]
 mod tests;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use thiserror::Error;
+use tracing::error;
 
 pub use answer::Answer;
 pub use decision::{Decision, DecisionId, Face, Moment, Shadow, Verdict};
@@ -80,7 +82,7 @@ impl Gate {
             max_k: challenge::MAX_PUZZLES,
             sizes: vec![settings.challenge.size],
             min_level: *levels.start(),
-            max_level: (*levels.end()).max(settings.challenge.max_level),
+            max_level: *levels.end(),
             min_wait: u32::try_from(settings.wait.min.as_secs()).unwrap_or(u32::MAX),
             max_wait: MAX_WAIT,
             max_wait_level: settings.wait.max_level,
@@ -109,6 +111,21 @@ impl Gate {
     /// The names of our cookie, which the app need not see.
     pub fn cookie_names(&self) -> [&str; 2] {
         self.cookie.names()
+    }
+
+    /// Runs what a face does for one question so that a panic ends that question only: it is counted, logged, and
+    /// answered by `otherwise`. Left alone it would end every question on a proxy's only connection.
+    pub fn contained<T>(
+        &self,
+        face: &'static str,
+        run: impl FnOnce() -> T,
+        otherwise: impl FnOnce() -> T,
+    ) -> T {
+        catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
+            self.state.metrics.panics.inc();
+            error!(face, "panicked over a question; it stays undecided");
+            otherwise()
+        })
     }
 
     /// What outlives this gate.

@@ -1,6 +1,8 @@
 //! The public prefix: what a visitor's browser may ask of us, without a clearance and without a rule.
 
-use super::decide::Mode;
+use subtle::ConstantTimeEq;
+
+use super::decide::{Mode, log};
 use super::{DecisionId, Face, Gate, Moment, Response, Verdict};
 use crate::challenge::Check;
 use crate::challenge::page::Notice;
@@ -18,22 +20,21 @@ impl Gate {
 
     /// Answers a request that a proxy routed to the public prefix. `form` is the body of a form post. `asked` is the
     /// request that nginx's error page describes in `X-Forwarded-*`; only `page` looks at it.
-    pub fn public(
+    pub fn public<'r>(
         &self,
         request: &Result<Request<'_>, Unfit>,
         form: Option<&[u8]>,
-        asked: &Result<Request<'_>, Unfit>,
+        asked: impl FnOnce() -> Result<Request<'r>, Unfit>,
         moment: &Moment,
     ) -> Response {
         let id = DecisionId::new(moment.seed.decision);
-        let answer = || match request {
+        match request {
             Err(Unfit::Incomplete(_)) => self.unavailable(id),
             Err(Unfit::Malformed(part)) => self.plain(400, format!("malformed {part}\n")),
             Ok(request) if !self.is_public(request) => self.not_found(),
-            Ok(request) if self.endpoint(request) == b"page" => self.error_page(request, asked, moment),
+            Ok(request) if self.endpoint(request) == b"page" => self.error_page(request, &asked(), moment),
             Ok(request) => self.public_endpoint(request, form, moment),
-        };
-        self.contained(answer, || self.unavailable(id))
+        }
     }
 
     /// The name behind the prefix: raw bytes, so that no other spelling is an endpoint.
@@ -97,7 +98,7 @@ impl Gate {
 
     /// The page's cookie probe: whether the clearance came back.
     fn probe(&self, request: &Request<'_>, moment: &Moment) -> Response {
-        let came_back = self.clearance(request, moment.now, |_| true, 0).is_ok();
+        let came_back = self.clearance(request, moment.now, |_| true, 0, |_| true).is_ok();
         Response::empty(if came_back { 204 } else { 403 })
             .header("cache-control", "no-store")
             .header("vary", "Cookie")
@@ -118,6 +119,7 @@ impl Gate {
             return self.not_found();
         }
         let decision = self.judge(None, asked, moment, Mode::Peek, &mut ());
+        log(Face::Nginx, asked, &decision);
         match (decision.verdict, asked) {
             // The first question was refused, this one is not: a limit ran out or a policy was loaded in between.
             (Verdict::Allow, Ok(asked)) => self.notice(403, asked, Notice::Allowed, moment),
@@ -166,8 +168,8 @@ impl Gate {
         let answer = self.check(request, moment, |check| check.answer(&text)).map_err(refused)?;
         let sealed = self.seal(answer.paid()).map_err(refused)?;
         // A visitor who already holds what this answer buys gets it again without a hash.
-        let name = [self.cookie.name(request.scheme == Scheme::Https)];
-        if cookie_values(&request.headers, &name).any(|held| held == sealed.text.as_bytes()) {
+        let name = self.cookie.name(request.scheme == Scheme::Https);
+        if cookie_values(&request.headers, name).any(|held| bool::from(held.ct_eq(sealed.text.as_bytes()))) {
             return Ok(sealed);
         }
         let network = request.client.map(Prefix::of);

@@ -1,5 +1,7 @@
 //! What a visitor gets instead of the app: a page for a person, a short answer for a program.
 
+use std::time::Duration;
+
 use super::{Decision, DecisionId, Face, Gate, Moment, Response, Verdict};
 use crate::challenge::page::{ChallengeView, Notice, NoticeView, WaitLink, Work, security_policy};
 use crate::challenge::{Stamp, Token, issue_wait, issue_work};
@@ -16,6 +18,9 @@ const TEXT: &str = "text/plain; charset=utf-8";
 /// page then waits for a click instead of going in circles.
 const FRESH_SECONDS: u64 = 60;
 
+/// How long a wait may be redeemed at the least, in seconds.
+const REDEEM_SECONDS: u64 = 60;
+
 impl Gate {
     /// The answer to a challenged, denied or limited request.
     pub(super) fn refusal(
@@ -27,15 +32,10 @@ impl Gate {
     ) -> Response {
         let status = self.status(face, decision.verdict);
         let response = match request {
-            Ok(request) => self.contained(
-                || match (decision.verdict, decision.toll) {
-                    (Verdict::Challenge, Some(toll)) => {
-                        self.challenge(status, request, toll, decision, moment)
-                    }
-                    _ => self.denial(status, request, decision, moment),
-                },
-                || self.unavailable(decision.id),
-            ),
+            Ok(request) => match (decision.verdict, decision.toll) {
+                (Verdict::Challenge, Some(toll)) => self.challenge(status, request, toll, decision, moment),
+                _ => self.denial(status, request, decision, moment),
+            },
             Err(_) => {
                 self.plain(status, format!("This request cannot be answered. Request {}\n", decision.id))
             }
@@ -56,15 +56,15 @@ impl Gate {
         moment: &Moment,
     ) -> Response {
         let wants = Wants::of(request);
-        let work = (toll.kind == Kind::Work).then(|| self.work_token(request, toll, moment));
         if wants != Wants::Page {
-            self.state.metrics.challenge(toll.kind.as_str());
-            let token =
-                work.unwrap_or_else(|| self.wait_token(request, toll.level, toll.seconds.into(), moment));
+            // A rule that asks for a wait takes work as well, and work is what a program can do.
+            self.state.metrics.challenge(Kind::Work.as_str());
+            let token = self.work_token(request, toll, moment);
             return self
                 .short(status, wants, "challenge", decision.id)
                 .header("tollgate-challenge", token.text());
         }
+        let work = (toll.kind == Kind::Work).then(|| self.work_token(request, toll, moment));
         let seconds = self.wait_seconds(toll);
         let link = seconds.map(|seconds| {
             let token = self.wait_token(request, toll.level, seconds, moment);
@@ -90,7 +90,7 @@ impl Gate {
             wait: link.as_ref().map(|(seconds, url)| WaitLink { seconds: *seconds, url }),
             prior: decision.prior.map(Refusal::code),
             prior_is_fresh: decision.prior.is_some() && self.holds_fresh_clearance(request, moment),
-            original: &String::from_utf8_lossy(request.target.raw),
+            original: &shown(request.target.raw),
         });
         self.page(status, page, &nonce)
     }
@@ -174,23 +174,26 @@ impl Gate {
         .header("retry-after", "5")
     }
 
-    fn stamp<T>(&self, request: &Request<'_>, moment: &Moment, issue: impl FnOnce(&Stamp<'_>) -> T) -> T {
+    /// Work and wait of one page carry one id: whichever is taken, it buys one identity.
+    fn stamp<T>(
+        &self,
+        request: &Request<'_>,
+        moment: &Moment,
+        ttl: Duration,
+        issue: impl FnOnce(&Stamp<'_>) -> T,
+    ) -> T {
+        let (ring, policy, id) = (&self.ring, self.policy_id, moment.seed.challenge);
         self.with_visitor(request, |visitor| {
-            issue(&Stamp {
-                ring: &self.ring,
-                visitor,
-                policy: self.policy_id,
-                id: moment.seed.challenge,
-                now: moment.now,
-                ttl: self.settings.challenge.ttl,
-            })
+            issue(&Stamp { ring, visitor, policy, id, now: moment.now, ttl })
         })
     }
 
     fn work_token(&self, request: &Request<'_>, toll: &Toll, moment: &Moment) -> Token {
-        self.stamp(request, moment, |stamp| issue_work(stamp, toll.level, self.settings.challenge.size))
+        let challenge = &self.settings.challenge;
+        self.stamp(request, moment, challenge.ttl, |stamp| issue_work(stamp, toll.level, challenge.size))
     }
 
+    /// A wait can be redeemed for a while after it is over, however short the life of challenges is set.
     pub(super) fn wait_token(
         &self,
         request: &Request<'_>,
@@ -198,36 +201,35 @@ impl Gate {
         seconds: u32,
         moment: &Moment,
     ) -> Token {
-        self.stamp(request, moment, |stamp| issue_wait(stamp, level, seconds))
+        let ttl = self.settings.challenge.ttl.max(Duration::from_secs(u64::from(seconds) + REDEEM_SECONDS));
+        self.stamp(request, moment, ttl, |stamp| issue_wait(stamp, level, seconds))
     }
 
     /// How long a visitor without scripts waits; `None` where the lane is off for this toll.
     fn wait_seconds(&self, toll: &Toll) -> Option<u32> {
         let wait = &self.settings.wait;
-        match toll.kind {
-            Kind::Wait => Some(toll.seconds.into()),
-            Kind::Work if !(wait.enabled && toll.wait_lane && toll.level <= wait.max_level) => None,
-            Kind::Work => {
-                let seconds: u32 = match toll.level {
-                    ..=12 => 3,
-                    13..=14 => 5,
-                    _ => 15,
-                };
-                Some(seconds.max(self.challenge_limits.min_wait))
+        let seconds: u32 = match (toll.kind, toll.level) {
+            (Kind::Wait, _) => toll.seconds.into(),
+            (Kind::Work, level) if !(wait.enabled && toll.wait_lane && level <= wait.max_level) => {
+                return None;
             }
-        }
+            (Kind::Work, ..=12) => 3,
+            (Kind::Work, 13..=14) => 5,
+            (Kind::Work, _) => 15,
+        };
+        Some(seconds.clamp(self.challenge_limits.min_wait, self.challenge_limits.max_wait))
     }
 
     /// Whether the visitor came with a clearance that we issued a moment ago.
     fn holds_fresh_clearance(&self, request: &Request<'_>, moment: &Moment) -> bool {
-        let name = [self.cookie.name(request.scheme == Scheme::Https)];
-        cookie_values(&request.headers, &name)
+        let name = self.cookie.name(request.scheme == Scheme::Https);
+        cookie_values(&request.headers, name)
             .filter_map(|text| clearance::issued(&self.ring, text).ok())
             .any(|issued| moment.now.seconds() < issued + FRESH_SECONDS)
     }
 
     /// The visitor's status: what the policy says, where the face can express it, else what the settings say.
-    /// Over HTTP a 200 from us would ask the app, and a 5xx counts as an error of ours, so neither is ever a refusal.
+    /// A 200 asks the app on every face but grpc, a 5xx counts as our own failure on `check`, and a redirect has nowhere to go.
     pub(super) fn status(&self, face: Face, verdict: Verdict) -> u16 {
         let (wanted, fallback) = match verdict {
             Verdict::Allow => return 200,
@@ -239,9 +241,20 @@ impl Gate {
         let expressible = |status: &u16| match face {
             Face::Check => (400..500).contains(status),
             Face::Forward | Face::Nginx => (400..600).contains(status),
-            Face::Grpc => (200..600).contains(status),
+            Face::Grpc => *status == 200 || (400..600).contains(status),
         };
         wanted.into_iter().chain([fallback]).find(expressible).unwrap_or(403)
+    }
+}
+
+/// The longest address that a page repeats, in bytes: enough to recognise it, too little to make a small request a large answer.
+const MAX_SHOWN: usize = 300;
+
+/// An address as text, cut where it is long.
+fn shown(target: &[u8]) -> String {
+    match target.get(..MAX_SHOWN) {
+        Some(start) if target.len() > MAX_SHOWN => format!("{}…", String::from_utf8_lossy(start)),
+        _ => String::from_utf8_lossy(target).into_owned(),
     }
 }
 

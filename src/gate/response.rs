@@ -1,16 +1,25 @@
 //! A finished HTTP answer for the visitor. Only shapes that every face can carry can be built.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use bytes::Bytes;
 
 /// The answer that a visitor gets from us rather than from the app.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Response {
     status: u16,
     headers: Vec<(&'static str, Cow<'static, str>)>,
     body: Bytes,
     gzip: Option<Bytes>,
+}
+
+/// Shows no header's value and no body: they may hold a clearance.
+impl fmt::Debug for Response {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = self.headers.iter().map(|(name, _)| name).collect();
+        write!(f, "Response({}, {names:?}, {} bytes)", self.status, self.body.len())
+    }
 }
 
 impl Response {
@@ -46,14 +55,6 @@ impl Response {
         };
         self.headers.push((name, clean));
         self
-    }
-
-    /// The same answer under another status; 204 and 304 lose the body.
-    #[must_use]
-    pub fn with_status(self, status: u16) -> Self {
-        let base = Self::empty(status);
-        let bodiless = matches!(base.status, 204 | 304);
-        if bodiless { Self { headers: self.headers, ..base } } else { Self { status: base.status, ..self } }
     }
 
     /// The status, 200 to 599.

@@ -113,12 +113,6 @@ impl Default for Wait {
 /// Challenges.
 #[derive(Clone, Copy, Debug)]
 pub struct Challenge {
-    /// The level of a rule that names none; `None` leaves it to the policy file's dialect.
-    pub level: Option<u8>,
-    /// The least that is ever asked.
-    pub min_level: u8,
-    /// The most that is ever asked.
-    pub max_level: u8,
     /// Log2 of the bytes that are hashed an attempt: 10 to 14.
     pub size: u8,
     /// How long a challenge may be answered, in whole seconds, 600 at most.
@@ -131,15 +125,7 @@ pub struct Challenge {
 
 impl Default for Challenge {
     fn default() -> Self {
-        Self {
-            level: None,
-            min_level: 12,
-            max_level: 18,
-            size: 12,
-            ttl: Duration::from_secs(300),
-            bind_prefix: false,
-            bind_ja4: false,
-        }
+        Self { size: 12, ttl: Duration::from_secs(300), bind_prefix: false, bind_ja4: false }
     }
 }
 

@@ -11,10 +11,10 @@ use crate::memory::Limiter;
 use crate::metrics::Metrics;
 use crate::request::Prefix;
 
-/// The most clearances whose rate is remembered; with the limiter's cost an entry this is a few MiB.
-const CLEARANCES: u64 = 100_000;
+/// The most clearances of a kind whose rate is remembered; all three limiters full take about 40 MB.
+const CLEARANCES: u64 = 40_000;
 /// The most networks whose answers are counted.
-const NETWORKS: u64 = 50_000;
+const NETWORKS: u64 = 20_000;
 
 /// Counters and limiters, shared by one gate after the other.
 #[derive(Debug)]

@@ -9,9 +9,20 @@ use crate::request::{MAX_TARGET, Request};
 impl Gate {
     /// The link of a wait: relative, with the way back signed together with its token.
     pub(super) fn wait_url(&self, token: &Token, target: &[u8]) -> String {
-        let path = if way_back::is_safe(target) { target } else { b"/" };
-        let tag = way_back::sign(&self.ring, token, path);
-        format!("{}wait?t={}&r={}&s={}", self.settings.prefix, token.text(), encode(path), encode(&tag))
+        // A redirect is a header, so what is signed is ASCII: a browser would have escaped these bytes itself.
+        let escaped: String = target
+            .iter()
+            .map(|b| if b.is_ascii() { char::from(*b).to_string() } else { format!("%{b:02X}") })
+            .collect();
+        let path = if way_back::is_safe(escaped.as_bytes()) { &escaped } else { "/" };
+        let tag = way_back::sign(&self.ring, token, path.as_bytes());
+        format!(
+            "{}wait?t={}&r={}&s={}",
+            self.settings.prefix,
+            token.text(),
+            encode(path.as_bytes()),
+            encode(&tag)
+        )
     }
 
     /// Answers such a link. The only place that redirects, and only to a path of this site that we signed ourselves.
@@ -21,14 +32,16 @@ impl Gate {
         let Some((token, path, tag)) = self.signed_link(query, &mut buffer) else {
             return self.refuse_wait(request, Refusal::Forged, moment);
         };
-        if way_back::verify(&self.ring, token.text().as_bytes(), path, &tag).is_err() {
-            return self.refuse_wait(request, Refusal::Forged, moment);
+        if let Err(refusal) = way_back::verify(&self.ring, &token, path, &tag) {
+            return self.refuse_wait(request, refusal, moment);
         }
+        // Signed by us, so ASCII and safe.
+        let path = String::from_utf8_lossy(path);
         // The second visit: did the cookie come back?
         if parameter(query, b"p") == Some(b"1") {
-            return match self.clearance(request, moment.now, |_| true, 0) {
-                Ok(_) => self.redirect(&String::from_utf8_lossy(path)),
-                Err(_) => self.notice(403, request, Notice::CookiesBlocked { url: None }, moment),
+            return match self.clearance(request, moment.now, |_| true, 0, |_| true) {
+                Ok(_) => self.redirect(&path),
+                Err(_) => self.notice(403, request, Notice::CookiesBlocked { url: Some(&path) }, moment),
             };
         }
         match self
@@ -56,7 +69,13 @@ impl Gate {
             // A wait that took too long starts anew, for the same path.
             Err(Refusal::Expired) => {
                 let fresh = self.wait_token(request, token.level(), token.seconds(), moment);
-                self.early(request, token.seconds(), &self.wait_url(&fresh, path), Refusal::Expired, moment)
+                self.early(
+                    request,
+                    token.seconds(),
+                    &self.wait_url(&fresh, path.as_bytes()),
+                    Refusal::Expired,
+                    moment,
+                )
             }
             Err(refusal) => self.refuse_wait(request, refusal, moment),
         }

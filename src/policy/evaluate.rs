@@ -228,6 +228,14 @@ impl<'s, 'r> Subject<'s, 'r> {
     }
 }
 
+impl Subject<'_, '_> {
+    /// Whether one of *several* lines passes: for strict rules, which no second line may blind.
+    fn any_line(&self, name: &str, test: impl Fn(&[u8]) -> bool) -> bool {
+        let lines = &self.request.headers;
+        lines.all(name).nth(1).is_some() && lines.all(name).any(|line| test(&text(line)))
+    }
+}
+
 /// The matcher that failed.
 #[derive(Clone, Copy, Debug)]
 enum Miss<'p> {
@@ -258,7 +266,9 @@ impl Rule {
             }
         }
         if let Some(agent) = &self.agent
-            && ((lenient && subject.agents) || !agent.is_match(&subject.agent))
+            && ((lenient && subject.agents)
+                || !(agent.is_match(&subject.agent)
+                    || subject.any_line("user-agent", |line| agent.is_match(line))))
         {
             return Some(Miss::Agent);
         }
@@ -345,11 +355,17 @@ impl Rule {
 impl Header {
     fn matches(&self, subject: &Subject<'_, '_>, lenient: bool) -> bool {
         match self.from {
-            HeaderFrom::Agent => !(lenient && subject.agents) && self.test(&subject.agent),
+            HeaderFrom::Agent if lenient && subject.agents => false,
+            HeaderFrom::Agent => {
+                self.test(&subject.agent) || subject.any_line("user-agent", |line| self.test(line))
+            }
             HeaderFrom::Client => self
                 .test(subject.request.client.map(|c: IpAddr| c.to_string()).unwrap_or_default().as_bytes()),
             HeaderFrom::Nowhere => self.test(b""),
-            HeaderFrom::Request => self.test(&subject.request.header(&self.name).unwrap_or_default()),
+            HeaderFrom::Request => {
+                self.test(&subject.request.header(&self.name).unwrap_or_default())
+                    || (!lenient && subject.any_line(&self.name, |line| self.test(line)))
+            }
         }
     }
 

@@ -112,7 +112,11 @@ fn compile(text: &str, separator: bool) -> Result<Glob, String> {
         .backslash_escape(true)
         .build()
         .map_err(|error| format!("no glob: {}", error.kind()))?;
-    let regex = RegexBuilder::new(glob.regex()).unicode(false).size_limit(MAX_COMPILED).build();
+    let regex = RegexBuilder::new(glob.regex())
+        .unicode(false)
+        .dot_matches_new_line(true)
+        .size_limit(MAX_COMPILED)
+        .build();
     regex.map(Glob::Regex).map_err(|error| format!("no glob: {error}"))
 }
 

@@ -67,7 +67,7 @@ pub struct Defaults {
 impl Defaults {
     /// The level of a challenge that says nothing else.
     pub fn level(&self) -> u8 {
-        self.level.unwrap_or(14)
+        self.level.unwrap_or(14).clamp(self.min_level, self.max_level)
     }
 }
 

@@ -6,6 +6,9 @@ use super::problem::{Problem, Severity};
 /// Lints that only inform; every other one is a warning, and an error in a `version: tollgate/v1` file.
 const INFO: [&str; 5] = ["L6", "L10", "L20", "L22", "L24"];
 
+/// Warns in every file: what the status is mapped to is fine, and which faces are asked is not the policy's business.
+const ALWAYS_WARN: &str = "L23";
+
 /// The problems so far, and where the reader is.
 #[derive(Debug, Default)]
 pub(super) struct Report {
@@ -33,8 +36,8 @@ impl Report {
     ) -> &mut Problem {
         let level = match (INFO.contains(&code), self.strict) {
             (true, _) => Severity::Info,
-            (false, true) => Severity::Error,
-            (false, false) => Severity::Warn,
+            (false, true) if code != ALWAYS_WARN => Severity::Error,
+            (false, _) => Severity::Warn,
         };
         let mut problem = Problem::new(place, message);
         (problem.level, problem.code) = (level, Some(code));

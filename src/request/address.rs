@@ -1,5 +1,6 @@
 //! Addresses and networks: strict parsing, sets to trust, and the prefixes that limits count by.
 
+use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
@@ -35,7 +36,13 @@ pub struct Networks(Vec<IpNet>);
 impl Networks {
     /// Reads networks and bare addresses. Whatever covers all of IPv4 or all of IPv6 trusts anyone, so it is refused.
     pub fn parse<T: AsRef<str>>(entries: impl IntoIterator<Item = T>) -> Result<Self, NetworkError> {
-        entries.into_iter().map(|e| Self::entry(e.as_ref())).collect::<Result<_, _>>().map(Self)
+        let networks: Vec<_> =
+            entries.into_iter().map(|e| Self::entry(e.as_ref())).collect::<Result<_, _>>()?;
+        // `0.0.0.0/1` and `128.0.0.0/1` are as good as all of it.
+        match IpNet::aggregate(&networks).iter().find(|net| net.prefix_len() == 0) {
+            Some(everyone) => Err(NetworkError::Everyone(everyone.to_string())),
+            None => Ok(Self(networks)),
+        }
     }
 
     fn entry(text: &str) -> Result<IpNet, NetworkError> {
@@ -67,6 +74,19 @@ impl Networks {
             IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::new(127, 0, 0, 0), 8)),
             IpNet::V6(Ipv6Net::new_assert(Ipv6Addr::LOCALHOST, 128)),
         ])
+    }
+}
+
+impl fmt::Display for Prefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::V4([a, b, c]) => write!(f, "{}/24", Ipv4Addr::new(*a, *b, *c, 0)),
+            Self::V6([a, b, c, d, e, g]) => {
+                let mut octets = [0; 16];
+                octets[..6].copy_from_slice(&[*a, *b, *c, *d, *e, *g]);
+                write!(f, "{}/48", Ipv6Addr::from(octets))
+            }
+        }
     }
 }
 
@@ -175,6 +195,7 @@ mod tests {
             assert!(Networks::parse([text]).is_err(), "{text}");
         }
         assert!(!Networks::default().contains(IpAddr::V4(Ipv4Addr::LOCALHOST)));
+        assert!(Networks::parse(["0.0.0.0/1", "128.0.0.0/1"]).is_err());
         let set = Networks::parse(["10.0.0.0/8", "fd00::/8", "192.0.2.1"]).unwrap();
         assert!(set.contains("10.9.9.9".parse().unwrap()) && set.contains("192.0.2.1".parse().unwrap()));
         assert!(!set.contains("192.0.2.2".parse().unwrap()));

@@ -9,26 +9,25 @@ use super::Headers;
 pub const MAX_COOKIES: usize = 8;
 
 /// The pairs of all `Cookie` lines. Envoy joins repeated lines of HTTP/1.1 with `,`, so a comma parts two pairs too
-/// where one of our names follows.
-fn pairs<'a, 'h>(headers: &'h Headers<'a>, names: &'h [&'h str]) -> impl Iterator<Item = &'a [u8]> + 'h {
-    headers.all("cookie").flat_map(move |line| Pairs { rest: Some(line), names })
+/// where one of ours follows.
+fn pairs<'a, 'h>(
+    headers: &'h Headers<'a>,
+    ours: impl Fn(&[u8]) -> bool + Copy + 'h,
+) -> impl Iterator<Item = &'a [u8]> + 'h {
+    headers.all("cookie").flat_map(move |line| Pairs { rest: Some(line), ours })
 }
 
-struct Pairs<'a, 'h> {
+struct Pairs<'a, F> {
     rest: Option<&'a [u8]>,
-    names: &'h [&'h str],
+    ours: F,
 }
 
-impl<'a> Iterator for Pairs<'a, '_> {
+impl<'a, F: Fn(&[u8]) -> bool> Iterator for Pairs<'a, F> {
     type Item = &'a [u8];
 
     fn next(&mut self) -> Option<&'a [u8]> {
         let rest = self.rest?;
-        let parts = |at: usize| {
-            rest[at] == b';'
-                || (rest[at] == b','
-                    && self.names.iter().any(|n| value_of(trim(&rest[at + 1..]), n).is_some()))
-        };
+        let parts = |at: usize| rest[at] == b';' || (rest[at] == b',' && (self.ours)(trim(&rest[at + 1..])));
         let (pair, rest) = match (0..rest.len()).find(|at| parts(*at)) {
             Some(at) => (&rest[..at], Some(&rest[at + 1..])),
             None => (rest, None),
@@ -48,20 +47,19 @@ fn value_of<'a>(pair: &'a [u8], name: &str) -> Option<&'a [u8]> {
 }
 
 /// The values of the cookie `name`, at most [`MAX_COOKIES`], in the order they were sent.
-pub fn cookie_values<'a, 'h>(
-    headers: &'h Headers<'a>,
-    name: &'h [&'h str; 1],
-) -> impl Iterator<Item = &'a [u8]> + 'h {
-    pairs(headers, name).filter_map(|pair| value_of(pair, name[0])).take(MAX_COOKIES)
+pub fn cookie_values<'a, 'h>(headers: &'h Headers<'a>, name: &'h str) -> impl Iterator<Item = &'a [u8]> + 'h {
+    pairs(headers, move |pair| value_of(pair, name).is_some())
+        .filter_map(move |pair| value_of(pair, name))
+        .take(MAX_COOKIES)
 }
 
 /// The `Cookie` header without the cookies of these names: `None` when it holds none of them, empty when nothing else is left.
 pub fn cookies_without(headers: &Headers<'_>, names: &[&str]) -> Option<Vec<u8>> {
     let ours = |pair: &[u8]| names.iter().any(|name| value_of(pair, name).is_some());
-    if !pairs(headers, names).any(ours) {
+    if !pairs(headers, ours).any(ours) {
         return None;
     }
-    let kept: Vec<_> = pairs(headers, names).filter(|pair| !pair.is_empty() && !ours(pair)).collect();
+    let kept: Vec<_> = pairs(headers, ours).filter(|pair| !pair.is_empty() && !ours(pair)).collect();
     Some(kept.join(&b"; "[..]))
 }
 
@@ -75,7 +73,7 @@ mod tests {
 
     fn check(lines: &[&str], want: &[&str]) {
         let headers = headers(lines);
-        let got: Vec<_> = cookie_values(&headers, &["tollgate"]).map(String::from_utf8_lossy).collect();
+        let got: Vec<_> = cookie_values(&headers, "tollgate").map(String::from_utf8_lossy).collect();
         assert_eq!(got, want, "{lines:?}");
     }
 
@@ -113,7 +111,7 @@ mod tests {
     fn no_more_than_eight_values_are_looked_at() {
         let line = "tollgate=a; ".repeat(20);
         let headers = headers(&[&line]);
-        assert_eq!(cookie_values(&headers, &["tollgate"]).count(), MAX_COOKIES);
+        assert_eq!(cookie_values(&headers, "tollgate").count(), MAX_COOKIES);
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub enum Peer {
 pub struct ClientSettings {
     /// The trusted proxies in front of the one that asks.
     pub hops: Hops,
-    /// A header that alone carries the address, lower case, such as `x-real-ip`; replaces the walk over `X-Forwarded-For`.
+    /// A header that alone carries the address, lower case, such as `x-real-ip`: on every face, instead of all else.
     pub header: Option<String>,
     /// Whether Envoy itself writes `x-envoy-external-address` (`use_remote_address: true`).
     pub envoy_external: bool,
@@ -54,13 +54,23 @@ pub enum Source<'a> {
         /// The `Host` of the question.
         host: &'a [u8],
     },
-    /// In the question itself: Envoy's HTTP service, or a visitor's request that a proxy routed to us.
+    /// In the question itself: Envoy's HTTP service. It hands on what the visitor says of a forwarded host, so that is inert.
     Literal {
         /// The question's method.
         method: &'a [u8],
-        /// The question's target, any prefix of ours already cut.
+        /// The question's target, our prefix already cut.
         target: &'a [u8],
         /// The question's `Host`.
+        host: &'a [u8],
+    },
+    /// In the question itself, which is a visitor's request that a proxy routed to us. Many rewrite `Host` on such a route
+    /// and say the visitor's in `X-Forwarded-Host`.
+    Routed {
+        /// The question's method.
+        method: &'a [u8],
+        /// The question's target.
+        target: &'a [u8],
+        /// The question's `Host`: the fallback where no host is forwarded.
         host: &'a [u8],
     },
     /// In the fields of Envoy's `CheckRequest`.
@@ -93,6 +103,10 @@ pub fn gather<'a>(
             (method, target, host, scheme, client(&headers, source, true, settings))
         }
         Source::Literal { method, target, host } => {
+            let scheme = agreed(&headers, &["x-forwarded-proto"], "scheme")?.unwrap_or(b"http");
+            (method, target, host, scheme, client(&headers, address(peer), false, settings))
+        }
+        Source::Routed { method, target, host } => {
             let host = forwarded_host()?.unwrap_or(host);
             (
                 method,
@@ -210,7 +224,8 @@ fn client(
         .map(<[u8]>::trim_ascii)
         .map(parse_address);
     if !seen_is_visitor && listed.is_none() {
-        return seen;
+        // The proxy did not say whom it serves, so all that is known is the proxy. Where stations should lie between, not even that.
+        return seen.filter(|_| !matches!(settings.hops, Hops::Count(1..)));
     }
     // Envoy appends the peer it saw; that entry and `source.address` are one station, not two.
     let mut current = if seen_is_visitor { Some(seen?) } else { chain.next()? };

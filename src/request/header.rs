@@ -1,6 +1,7 @@
 //! The headers of a request: a short borrowed list, looked up by name without regard to case.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use smallvec::SmallVec;
 
@@ -11,12 +12,19 @@ pub const MAX_HEADERS: usize = 128;
 const INLINE: usize = 40;
 
 /// One header line.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Header<'a> {
     /// The name, in the case it arrived in.
     pub name: &'a [u8],
     /// The value: bytes, not text.
     pub value: &'a [u8],
+}
+
+/// Shows the name and how long the value is: a value may be a clearance or a secret.
+impl fmt::Debug for Header<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} bytes", self.name.escape_ascii(), self.value.len())
+    }
 }
 
 /// The headers that count, in arrival order.

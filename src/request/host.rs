@@ -13,14 +13,15 @@ const MAX_HOST: usize = 260;
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Host<'a> {
     name: Cow<'a, str>,
-    /// As sent, without a final dot's help: what a browser's `Origin` repeats.
+    /// Host and port as sent: what a browser's `Origin` repeats.
     sent: &'a str,
     port: Option<u16>,
 }
 
 impl<'a> Host<'a> {
     /// Accepts a name of letters, digits, `-`, `.` and `_`, or an IP literal in brackets, each with an optional port.
-    /// User names, lists, empty labels at the front and anything else are malformed.
+    /// User names, lists, empty labels and anything else are malformed: `a.example..` would be another name to a rule than
+    /// to a server that drops its dots.
     pub fn parse(raw: &'a [u8]) -> Result<Self, Unfit> {
         let bad = Unfit::Malformed("host");
         let sent = std::str::from_utf8(raw).ok().filter(|text| text.len() <= MAX_HOST).ok_or(bad)?;
@@ -38,7 +39,7 @@ impl<'a> Host<'a> {
         let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_');
         let fits = match literal {
             true => name[1..name.len() - 1].parse::<Ipv6Addr>().is_ok(),
-            false => !name.is_empty() && !name.starts_with('.') && name.bytes().all(plain),
+            false => name.split('.').all(|label| !label.is_empty()) && name.bytes().all(plain),
         };
         if !fits {
             return Err(bad);
@@ -113,6 +114,8 @@ mod tests {
             "",
             ".",
             ".a",
+            "a..b",
+            "a..",
             "a b",
             "a,b",
             "user@h",

@@ -15,6 +15,7 @@ use hyper::rt::Executor;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
+use prometheus_client::metrics::gauge::Gauge;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::Semaphore;
@@ -37,6 +38,9 @@ pub(super) enum Speaks {
 /// How long a connection may stay without a request, or take over the head of one. Longer than the 60 s for which nginx keeps
 /// an idle connection, so that the proxy is the one that closes: a request sent into a connection that we just closed fails.
 const IDLE: Duration = Duration::from_secs(75);
+/// How long connections are still accepted, and may still speak up, once the end has come: closing a listener resets those that
+/// wait in its queue, and their requests are on the way.
+const LAST_WORD: Duration = Duration::from_millis(100);
 /// More lines than [`MAX_HEADERS`], so that the face, not the parser, answers a request that has too many.
 const MAX_LINES: usize = MAX_HEADERS + 32;
 /// The head of a request. Envoy stops at 60 KiB, nginx at 32 KiB by default.
@@ -50,72 +54,102 @@ const MAX_CONNECTIONS: usize = 16_384;
 /// How long accepting pauses when the system refuses, as it does when file descriptors run out.
 const BACK_OFF: Duration = Duration::from_millis(100);
 
-/// Serves a listener until `stop`, then lets every connection finish what it has begun.
-pub(super) async fn serve(
-    listener: Listener,
-    speaks: Speaks,
-    router: Router,
-    stop: CancellationToken,
-    tasks: TaskTracker,
-) -> io::Result<()> {
-    let door = Door::open(listener)?;
-    // The connection's own builder is cloned from this one; nothing is configured for each connection.
-    let http = builder(speaks, tasks.clone());
-    let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-    loop {
-        // Whoever is already in the queue when the end comes is still served, hence the order.
-        let next = async {
-            let place = room.clone().acquire_owned().await;
-            (place, door.accept().await)
-        };
-        let (place, accepted) = tokio::select! {
-            biased;
-            next = next => next,
-            () = stop.cancelled() => return Ok(()),
-        };
-        let (stream, peer) = match accepted {
-            Ok(accepted) => accepted,
-            Err(error) if is_the_peers(&error) => continue,
-            Err(error) => {
-                tracing::warn!(%error, "cannot accept a connection");
-                tokio::time::sleep(BACK_OFF).await;
-                continue;
-            }
-        };
-        let (http, router, stop) = (http.clone(), router.clone(), stop.clone());
-        tasks.spawn(async move {
-            match stream {
-                Stream::Tcp(stream) => converse(http, stream, router, peer, stop).await,
-                Stream::Unix(stream) => converse(http, stream, router, peer, stop).await,
-            }
-            drop(place);
-        });
-    }
+/// What a listener's connections are answered with, and who sees to them.
+#[derive(Clone)]
+pub(super) struct Serving {
+    pub(super) speaks: Speaks,
+    pub(super) router: Router,
+    /// Ends accepting, and every connection after what it has begun.
+    pub(super) stop: CancellationToken,
+    /// Owns every connection.
+    pub(super) tasks: TaskTracker,
+    /// How many there are.
+    pub(super) open: Gauge,
 }
 
-/// Answers one connection's requests until either side ends it.
-async fn converse(
-    http: Builder<Tracked>,
-    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    router: Router,
-    peer: Peer,
-    stop: CancellationToken,
-) {
-    let service = service_fn(move |mut request: Request<Incoming>| {
-        request.extensions_mut().insert(peer);
-        let mut router = router.clone();
-        async move { Ok::<_, Infallible>(router.call(request).await.unwrap_or_else(|never| match never {})) }
-    });
-    let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));
-    let ended = tokio::select! {
-        ended = connection.as_mut() => ended,
-        () = stop.cancelled() => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
+impl Serving {
+    /// Accepts connections until `stop`; those that are open then finish what they have begun.
+    pub(super) async fn accept(self, listener: Listener) {
+        let door = match Door::open(listener) {
+            Ok(door) => door,
+            Err(error) => {
+                return tracing::error!(%error, "cannot wait for connections: nobody is served here");
+            }
+        };
+        let http = builder(self.speaks, self.tasks.clone());
+        let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+        let mut ending = pin!(self.ending());
+        loop {
+            let next = async {
+                let place = room.clone().acquire_owned().await;
+                (place, door.accept().await)
+            };
+            let (place, accepted) = tokio::select! {
+                next = next => next,
+                () = &mut ending => return,
+            };
+            match accepted {
+                Ok((stream, peer)) => {
+                    let (http, serving) = (http.clone(), self.clone());
+                    self.tasks.spawn(async move {
+                        serving.open.inc();
+                        match stream {
+                            stream if !serving.speaks_up(&stream).await => {}
+                            Stream::Tcp(stream) => serving.converse(http, stream, peer).await,
+                            Stream::Unix(stream) => serving.converse(http, stream, peer).await,
+                        }
+                        serving.open.dec();
+                        drop(place);
+                    });
+                }
+                Err(error) if is_the_peers(&error) => {}
+                Err(error) => {
+                    tracing::warn!(%error, "cannot accept a connection");
+                    tokio::time::sleep(BACK_OFF).await;
+                }
+            }
         }
-    };
-    if let Err(error) = ended {
-        tracing::debug!(%error, ?peer, "a connection ended early");
+    }
+
+    /// Waits until the end has come and [`LAST_WORD`] has passed.
+    async fn ending(&self) {
+        self.stop.cancelled().await;
+        tokio::time::sleep(LAST_WORD).await;
+    }
+
+    /// Waits for a connection's first byte. hyper has no limit on how long it listens for the version of HTTP.
+    async fn speaks_up(&self, stream: &Stream) -> bool {
+        tokio::select! {
+            ready = tokio::time::timeout(IDLE, stream.readable()) => matches!(ready, Ok(Ok(()))),
+            () = self.ending() => false,
+        }
+    }
+
+    /// Answers one connection's requests until either side ends it.
+    async fn converse(
+        &self,
+        http: Builder<Tracked>,
+        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        peer: Peer,
+    ) {
+        let service = service_fn(|mut request: Request<Incoming>| {
+            request.extensions_mut().insert(peer);
+            let mut router = self.router.clone();
+            async move { Ok::<_, Infallible>(router.call(request).await.unwrap_or_else(|never| match never {})) }
+        });
+        let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));
+        // What has arrived is answered even if the end has come, hence the order.
+        let ended = tokio::select! {
+            biased;
+            ended = connection.as_mut() => ended,
+            () = self.stop.cancelled() => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+        };
+        if let Err(error) = ended {
+            tracing::debug!(%error, ?peer, "a connection ended early");
+        }
     }
 }
 
@@ -159,6 +193,15 @@ enum Door {
 enum Stream {
     Tcp(TcpStream),
     Unix(UnixStream),
+}
+
+impl Stream {
+    async fn readable(&self) -> io::Result<()> {
+        match self {
+            Self::Tcp(stream) => stream.readable().await,
+            Self::Unix(stream) => stream.readable().await,
+        }
+    }
 }
 
 impl Door {

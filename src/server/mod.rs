@@ -14,19 +14,21 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use axum::Router;
+use bytes::Bytes;
 use thiserror::Error;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use bind::{Addresses, BindError};
+pub use reload::gate;
 
 use crate::admin::{self, Admin};
 use crate::clock::Clock;
 use crate::config::{Loaded, Sources};
 use crate::gate::{self, Live};
 use bind::{Bound, Listener};
-use connection::Speaks;
+use connection::{Serving, Speaks};
 use reload::Reloader;
 use worker::Worker;
 
@@ -41,6 +43,9 @@ pub struct Server {
     also: Option<(Listener, Router)>,
 }
 
+/// Answers a whole site: the demo's.
+pub type Site = Arc<dyn Fn(hyper::Request<()>) -> hyper::Response<Bytes> + Send + Sync>;
+
 /// Why a process could not start or go on.
 #[derive(Debug, Error)]
 pub enum Error {
@@ -48,10 +53,10 @@ pub enum Error {
     #[error(transparent)]
     Bind(#[from] BindError),
     /// The settings and the policy do not make a gate.
-    #[error("cannot build the gate: {0}")]
+    #[error("cannot build the gate")]
     Gate(#[from] gate::Error),
     /// The system refused a thread, a runtime or randomness.
-    #[error("the system refused {what}: {source}")]
+    #[error("the system refused {what}")]
     System {
         /// What was asked for.
         what: &'static str,
@@ -64,13 +69,13 @@ pub enum Error {
 const DRAIN: Duration = Duration::from_secs(10);
 
 impl Server {
-    /// Builds the gate and binds every listener. `sources` is where a reload reads again.
+    /// Binds every listener and builds the gate. `sources` is where a reload reads again.
     pub fn bind(loaded: Loaded, sources: Sources, clock: Clock) -> Result<Self, Error> {
         let listen = loaded.settings.listen.clone();
         let workers = loaded.settings.workers.get();
         let admin_token = loaded.settings.admin_token.clone();
-        let (gate, reloader) = Reloader::start(loaded, sources)?;
         let bound = bind::bind(&listen, workers)?;
+        let (gate, reloader) = Reloader::start(loaded, sources)?;
         let live = Arc::new(ArcSwap::from_pointee(gate));
         Ok(Self { bound, live, clock, admin_token, reloader, also: None })
     }
@@ -85,10 +90,13 @@ impl Server {
         self.live.clone()
     }
 
-    /// Serves one more listener, HTTP/1.1 and h2c, beside the others: the demo's site.
-    pub fn serve_also(&mut self, listener: std::net::TcpListener, router: Router) -> io::Result<()> {
+    /// Serves a site on one more listener beside the others. Its requests carry their [`crate::request::Peer`] as an extension.
+    pub fn serve_also(&mut self, listener: std::net::TcpListener, site: Site) -> io::Result<()> {
         listener.set_nonblocking(true)?;
-        self.also = Some((Listener::Tcp(listener), router));
+        let answer = move |request: axum::extract::Request| async move {
+            site(request.map(drop)).map(axum::body::Body::from)
+        };
+        self.also = Some((Listener::Tcp(listener), Router::new().fallback(answer)));
         Ok(())
     }
 
@@ -96,52 +104,42 @@ impl Server {
     /// on SIGHUP and when the admin API asks.
     pub fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
         let Self { bound, live, clock, admin_token, mut reloader, also } = self;
-        let Bound { doors, admin: admin_door, addresses: _, files } = bound;
-        let runtime = worker::runtime()?;
+        let Bound { doors, admin: admin_door, addresses: _, files: _files } = bound;
         let stop = CancellationToken::new();
-        let workers = doors
-            .into_iter()
-            .enumerate()
-            .map(|(number, doors)| Worker::start(number, doors, live.clone(), clock.clone(), stop.clone()))
-            .collect::<Result<Vec<_>, _>>();
-        let ready = Arc::new(AtomicBool::new(workers.is_ok()));
-        let served = workers.and_then(|workers| {
-            let (reload, mut asked) = mpsc::channel(1);
-            let admin = Admin {
-                live: live.clone(),
-                state: reloader.state(),
-                clock,
-                token: admin_token,
-                ready: ready.clone(),
-                reload,
-            };
-            let served = runtime.block_on(async {
-                let tasks = TaskTracker::new();
-                let doors = admin_door.map(|door| (door, admin.router())).into_iter().chain(also);
-                for (door, router) in doors {
-                    let (stop, tasks_within) = (stop.clone(), tasks.clone());
-                    tasks.spawn(async move {
-                        if let Err(error) =
-                            connection::serve(door, Speaks::Both, router, stop, tasks_within).await
-                        {
-                            tracing::error!(%error, "a listener ended");
-                        }
-                    });
-                }
-                let served = reloader.until(shutdown, &live, &mut asked).await;
-                ready.store(false, Ordering::Release);
-                stop.cancel();
-                tasks.close();
-                if tokio::time::timeout(DRAIN, tasks.wait()).await.is_err() {
-                    tracing::warn!("some admin connections did not end in time");
-                }
-                served
-            });
-            workers.into_iter().for_each(Worker::join);
+        // Whatever way this function is left, the workers are told.
+        let _guard = stop.clone().drop_guard();
+        let runtime = worker::runtime()?;
+        let mut workers = Vec::with_capacity(doors.len());
+        for (number, doors) in doors.into_iter().enumerate() {
+            workers.push(Worker::start(number, doors, live.clone(), clock.clone(), stop.clone())?);
+        }
+        let ready = Arc::new(AtomicBool::new(true));
+        let (reload, mut asked) = mpsc::channel(1);
+        let state = reloader.state();
+        let open = state.metrics.connections.clone();
+        let admin =
+            Admin { live: live.clone(), state, clock, token: admin_token, ready: ready.clone(), reload };
+        let served = runtime.block_on(async {
+            let tasks = TaskTracker::new();
+            let doors = admin_door.map(|door| (door, admin.router())).into_iter().chain(also);
+            for (door, router) in doors {
+                let (stop, within, open) = (stop.clone(), tasks.clone(), open.clone());
+                let serving = Serving { speaks: Speaks::Both, router, stop, tasks: within, open };
+                tasks.spawn(serving.accept(door));
+            }
+            let served = reloader.until(shutdown, &live, &mut asked).await;
+            ready.store(false, Ordering::Release);
+            stop.cancel();
+            tasks.close();
+            if tokio::time::timeout(DRAIN, tasks.wait()).await.is_err() {
+                tracing::warn!("some connections of the admin listener did not end in time and are cut");
+            }
             served
         });
-        stop.cancel();
-        drop(files);
+        workers.into_iter().for_each(Worker::join);
         served
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -78,7 +78,7 @@ impl Reloader {
         // Compiling a large policy takes a while, and the admin listener answers from this thread.
         let loaded = tokio::task::spawn_blocking(move || config::load(&sources)).await;
         let result = match loaded {
-            Ok(Ok(loaded)) => self.swap(live, loaded).map_err(|error| error.to_string()),
+            Ok(Ok(loaded)) => self.swap(live, loaded).map_err(|error| chain(&error)),
             Ok(Err(problems)) => Err(problems.to_string()),
             Err(error) => Err(format!("loading ended early: {error}")),
         };
@@ -105,12 +105,32 @@ impl Reloader {
     }
 }
 
+/// A gate that serves nobody: for explanations. Where no key is configured it has one of its own, without a word.
+pub fn gate(loaded: Loaded) -> Result<Gate, Error> {
+    let Loaded { settings, policy, lints: _ } = loaded;
+    let state = Arc::new(State::new(&settings.gate.limits));
+    let ring = settings.ring.map_or_else(made_up, Ok)?;
+    Ok(Gate::new(settings.gate, ring, policy, state)?)
+}
+
+/// An error with its causes, in one line.
+fn chain(error: &dyn std::error::Error) -> String {
+    std::iter::successors(Some(error), |error| error.source())
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(": ")
+}
+
 fn ephemeral() -> Result<Ring, Error> {
-    let mut bytes = [0; 32];
-    crate::crypto::fill(&mut bytes)
-        .map_err(|error| Error::System { what: "randomness", source: std::io::Error::other(error) })?;
     tracing::warn!(
         "no key is configured: this process makes one up, and a restart asks every visitor again; `tollgate keygen --file FILE` makes one to keep"
     );
+    made_up()
+}
+
+fn made_up() -> Result<Ring, Error> {
+    let mut bytes = [0; 32];
+    crate::crypto::fill(&mut bytes)
+        .map_err(|error| Error::System { what: "randomness", source: std::io::Error::other(error) })?;
     Ok(Ring::single(Secret::new(bytes)))
 }

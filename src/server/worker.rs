@@ -1,6 +1,5 @@
 //! One thread that serves: a runtime of its own with listeners of its own, sharing nothing but the gate.
 
-use std::io;
 use std::thread::{self, JoinHandle};
 
 use tokio::runtime::{Builder, Runtime};
@@ -10,7 +9,7 @@ use tonic::service::Routes;
 use tonic_health::ServingStatus;
 
 use super::bind::Doors;
-use super::connection::{Speaks, serve};
+use super::connection::{Serving, Speaks};
 use super::{DRAIN, Error};
 use crate::clock::Clock;
 use crate::gate::Live;
@@ -30,11 +29,7 @@ impl Worker {
     ) -> Result<Self, Error> {
         let runtime = runtime()?;
         let thread = thread::Builder::new().name(format!("worker-{number}"));
-        let body = move || {
-            if let Err(error) = runtime.block_on(work(doors, live, clock, stop)) {
-                tracing::error!(%error, number, "a worker's listener ended");
-            }
-        };
+        let body = move || runtime.block_on(work(doors, live, clock, stop));
         thread.spawn(body).map(Self).map_err(|source| Error::System { what: "a thread", source })
     }
 
@@ -57,20 +52,21 @@ pub(super) fn runtime() -> Result<Runtime, Error> {
 /// The service whose health a proxy may ask for by name; the empty name is the whole listener.
 const AUTHORIZATION: &str = "envoy.service.auth.v3.Authorization";
 
-async fn work(doors: Doors, live: Live, clock: Clock, stop: CancellationToken) -> io::Result<()> {
+async fn work(doors: Doors, live: Live, clock: Clock, stop: CancellationToken) {
     let tasks = TaskTracker::new();
+    let connections = live.load().state().metrics.connections.clone();
     let (reporter, health) = tonic_health::server::health_reporter();
     reporter.set_service_status(AUTHORIZATION, ServingStatus::Serving).await;
     let grpc = Routes::new(envoy::service(live.clone(), clock.clone()))
         .add_service(health)
         .prepare()
         .into_axum_router();
-    let http = web::router(live, clock);
-    let open = [(doors.grpc, Speaks::Http2, grpc), (doors.http, Speaks::Both, http)];
-    let loops = open
-        .into_iter()
-        .filter_map(|(door, speaks, router)| Some(serve(door?, speaks, router, stop.clone(), tasks.clone())));
-    let handles: Vec<_> = loops.map(|accepting| tasks.spawn(accepting)).collect();
+    let open = [(doors.grpc, Speaks::Http2, grpc), (doors.http, Speaks::Both, web::router(live, clock))];
+    for (door, speaks, router) in open {
+        let serving =
+            Serving { speaks, router, stop: stop.clone(), tasks: tasks.clone(), open: connections.clone() };
+        door.map(|door| tasks.spawn(serving.accept(door)));
+    }
     stop.cancelled().await;
     for service in ["", AUTHORIZATION] {
         reporter.set_service_status(service, ServingStatus::NotServing).await;
@@ -79,11 +75,4 @@ async fn work(doors: Doors, live: Live, clock: Clock, stop: CancellationToken) -
     if tokio::time::timeout(DRAIN, tasks.wait()).await.is_err() {
         tracing::warn!(connections = tasks.len(), "some connections did not end in time and are cut");
     }
-    for handle in handles {
-        handle.abort();
-        if let Ok(ended) = handle.await {
-            ended?;
-        }
-    }
-    Ok(())
 }

@@ -5,18 +5,14 @@ mod read;
 mod route;
 mod write;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use arc_swap::Guard;
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::Method;
 use axum::http::request::Parts;
 use axum::response::Response;
-use tracing::error;
 
 use crate::clock::Clock;
-use crate::crypto::Seed;
 use crate::gate::{Face, Gate, Live, Moment};
 use crate::request::{Headers, Peer, Source, Unfit, gather};
 use route::Route;
@@ -51,21 +47,12 @@ async fn serve(State(web): State<Web>, request: Request) -> Response {
 impl Web {
     fn answer(&self, gate: &Gate, parts: &Parts, form: Option<&[u8]>) -> Response {
         let route = Route::of(read::target(parts), gate.prefix().as_bytes());
-        // A panic must end this one question and not the proxy's connection.
-        let answer = catch_unwind(AssertUnwindSafe(|| {
-            let seed = Seed::draw();
-            let moment =
-                Moment { now: self.clock.now(), seed: seed.unwrap_or_else(|_| Seed::from_bytes(&[0; 48])) };
-            let asker = match seed {
-                Ok(_) => trusted(gate, parts),
-                Err(_) => Err(Unfit::Incomplete("randomness")),
-            };
-            answer(gate, asker, parts, route, form, &moment)
-        }));
-        answer.unwrap_or_else(|_| {
-            error!("panicked over a question of the http listener; it stays undecided");
-            write::failure(route)
-        })
+        let (moment, drawn) = Moment::draw(&self.clock);
+        gate.contained(
+            route.as_str(),
+            || answer(gate, drawn.and_then(|()| trusted(gate, parts)), parts, route, form, &moment),
+            || write::failure(route),
+        )
     }
 }
 
@@ -87,14 +74,14 @@ fn answer<'a>(
     let host = read::host(parts, &headers);
     let gather =
         |source: Source<'a>, headers: Headers<'a>| gather(source, headers, asker?, gate.client_settings());
-    let literal =
-        |target: &'a [u8]| Source::Literal { method: parts.method.as_str().as_bytes(), target, host };
+    let method = parts.method.as_str().as_bytes();
+    let asks = matches!(parts.method, Method::GET | Method::HEAD);
     match route {
-        Route::Forward(_) | Route::Nginx(_) if !matches!(parts.method, Method::GET | Method::HEAD) => {
-            write::method_not_allowed()
-        }
+        Route::Forward(_) if !asks => write::method_not_allowed(),
+        // nginx knows four statuses and no body, whatever is wrong.
+        Route::Nginx(_) if !asks => write::failure(route),
         Route::Check(target) => {
-            let request = gather(literal(target), headers);
+            let request = gather(Source::Literal { method, target, host }, headers);
             write::check(gate.answer(Face::Check, None, &request, moment))
         }
         Route::Forward(policy) => {
@@ -108,9 +95,9 @@ fn answer<'a>(
         Route::Public(target) => {
             let gzip = read::accepts_gzip(&headers);
             // Only nginx's error page describes another request beside its own.
-            let asked = gather(Source::Forwarded { host }, headers.clone());
-            let request = gather(literal(target), headers);
-            write::public(&gate.public(&request, form, &asked, moment), gzip)
+            let asked = || gather(Source::Forwarded { host }, headers.clone());
+            let request = gather(Source::Routed { method, target, host }, headers.clone());
+            write::public(&gate.public(&request, form, asked, moment), gzip)
         }
         Route::Unknown => write::plain(404),
     }

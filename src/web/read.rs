@@ -1,14 +1,22 @@
 //! Reads a question of the http listener, as it was received.
 
-use axum::body::{Body, to_bytes};
+use std::error::Error;
+use std::time::Duration;
+
+use axum::body::{Body, HttpBody, to_bytes};
 use axum::http::Method;
 use axum::http::request::Parts;
 use bytes::Bytes;
+use http_body_util::LengthLimitError;
+use tokio::time::timeout;
 
 use crate::request::{Headers, Single};
 
 /// The largest form that is read, in bytes: an answer of 16 puzzles has 160.
-pub(super) const MAX_FORM: usize = 1024;
+const MAX_FORM: usize = 1024;
+
+/// How long a form may take to arrive. A proxy that buffers sends it at once, a browser on a bad line within seconds.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The target as received, without a fragment, which hyper cuts; empty for a tunnel's.
 pub(super) fn target(parts: &Parts) -> &[u8] {
@@ -56,11 +64,15 @@ pub(super) fn brings_form(parts: &Parts, prefix: &str) -> bool {
 
 /// Reads a form, or says with which status it is refused.
 pub(super) async fn form(body: Body) -> Result<Bytes, u16> {
-    to_bytes(body, MAX_FORM).await.map_err(|error| {
-        let too_long =
-            std::error::Error::source(&error).is_some_and(|e| e.is::<http_body_util::LengthLimitError>());
-        if too_long { 413 } else { 400 }
-    })
+    if body.size_hint().lower() > MAX_FORM as u64 {
+        return Err(413);
+    }
+    match timeout(PATIENCE, to_bytes(body, MAX_FORM)).await {
+        Ok(Ok(form)) => Ok(form),
+        Ok(Err(error)) if error.source().is_some_and(|cause| cause.is::<LengthLimitError>()) => Err(413),
+        Ok(Err(_)) => Err(400),
+        Err(_) => Err(408),
+    }
 }
 
 #[cfg(test)]

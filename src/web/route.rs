@@ -1,5 +1,7 @@
 //! Tells the endpoints of the http listener apart, by the raw bytes of the target and nothing else.
 
+use crate::gate::Face;
+
 /// An endpoint, with what its target says beyond its name.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Route<'t> {
@@ -16,6 +18,17 @@ pub(super) enum Route<'t> {
 }
 
 impl<'t> Route<'t> {
+    /// The word in logs.
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Check(_) => Face::Check.as_str(),
+            Self::Forward(_) => Face::Forward.as_str(),
+            Self::Nginx(_) => Face::Nginx.as_str(),
+            Self::Public(_) => "public",
+            Self::Unknown => "unknown",
+        }
+    }
+
     /// The endpoint of a target. `prefix` is the public prefix, which starts and ends with `/`.
     pub(super) fn of(target: &'t [u8], prefix: &[u8]) -> Self {
         if let Some(rest) = target.strip_prefix(b"/check")

@@ -40,7 +40,7 @@ impl Outcome {
 
 /// Asks one row after the other.
 pub(crate) struct Asker {
-    stand: Stand,
+    pub(crate) stand: Stand,
     runtime: Runtime,
     channels: BTreeMap<IpAddr, Channel>,
 }
@@ -48,7 +48,11 @@ pub(crate) struct Asker {
 impl Asker {
     pub(crate) fn new() -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        Self { stand: Stand::start(), runtime: runtime.expect("a runtime can be had"), channels: BTreeMap::new() }
+        Self {
+            stand: Stand::start(),
+            runtime: runtime.expect("a runtime can be had"),
+            channels: BTreeMap::new(),
+        }
     }
 
     /// Asks a row of a gate that has seen nothing yet.
@@ -56,6 +60,7 @@ impl Asker {
         let gate = self.stand.fresh();
         let mut outcome = self.ask_again(row);
         outcome.verdict = counted(&gate, row.face);
+        assert_eq!(gate.state().metrics.panics.get(), 0, "{}: the gate panicked", row.id);
         outcome
     }
 
@@ -67,7 +72,8 @@ impl Asker {
             Face::Grpc => self.over_grpc(row, peer),
             _ => {
                 let public = row.face == Face::Public;
-                let allowed = |reply: &Reply| !public && reply.status.is_some_and(|s| (200..300).contains(&s));
+                let allowed =
+                    |reply: &Reply| !public && reply.status.is_some_and(|s| (200..300).contains(&s));
                 let reply = http(row, &forge(row)).send(self.stand.http, peer);
                 Outcome {
                     allowed: allowed(&reply),
@@ -81,7 +87,11 @@ impl Asker {
     }
 
     fn over_grpc(&mut self, row: &Row, peer: IpAddr) -> Outcome {
-        let question = message(row, &forge(row));
+        self.call(message(row, &forge(row)), peer)
+    }
+
+    /// Asks over grpc with a message of any making.
+    pub(crate) fn call(&mut self, question: Message, peer: IpAddr) -> Outcome {
         let to = self.stand.grpc;
         let answer = self.runtime.block_on(async {
             let channel = self.channels.entry(peer).or_insert_with(|| grpc::connect(to, peer));
@@ -93,7 +103,12 @@ impl Asker {
 
 /// The forger for a row's visitor.
 pub(crate) fn forge(row: &Row) -> Forge {
-    let agents: Vec<_> = row.request.headers().into_iter().filter(|(name, _)| name.eq_ignore_ascii_case("user-agent")).collect();
+    let agents: Vec<_> = row
+        .request
+        .headers()
+        .into_iter()
+        .filter(|(name, _)| name.eq_ignore_ascii_case("user-agent"))
+        .collect();
     let agent = agents.iter().map(|(_, value)| value.trim_matches(' ')).collect::<Vec<_>>().join(",");
     Forge::new(NOW, row.request.host.as_deref().unwrap_or_default(), latin1(&agent))
 }
@@ -113,7 +128,8 @@ fn counted(gate: &Gate, face: Face) -> Option<Verdict> {
     Verdict::ALL.into_iter().find(|verdict| count(verdict) == 1)
 }
 
-fn http(row: &Row, forge: &Forge) -> Head {
+/// The bytes of a row's question over HTTP.
+pub(crate) fn http(row: &Row, forge: &Forge) -> Head {
     let asked = &row.request;
     let target = asked.target().map(|target| latin1(&forge.expand(&target)));
     let text = |field: &Option<String>| field.as_deref().map(latin1);
@@ -148,14 +164,16 @@ fn http(row: &Row, forge: &Forge) -> Head {
     head
 }
 
-fn message(row: &Row, forge: &Forge) -> Message {
+/// The message of a row's question over grpc.
+pub(crate) fn message(row: &Row, forge: &Forge) -> Message {
     if let Some(whole) = &row.check_request {
         return from_json("check", whole);
     }
     let asked = &row.request;
     let text = |field: &Option<String>| latin1(field.as_deref().unwrap_or_default());
     let target = latin1(&forge.expand(&asked.target().unwrap_or_default()));
-    let lines = asked.headers().into_iter().map(|(name, value)| (name.to_owned(), latin1(&forge.expand(&value))));
+    let lines =
+        asked.headers().into_iter().map(|(name, value)| (name.to_owned(), latin1(&forge.expand(&value))));
     let mut http = Message::default()
         .with(2, text(&asked.method))
         .with(4, target)
@@ -202,7 +220,11 @@ fn read(answer: Result<CheckResponse, Status>) -> Outcome {
     let answer = match answer {
         Ok(answer) => answer,
         Err(status) => {
-            return Outcome { code: Some(status.code().into()), body: status.to_string(), ..Outcome::default() };
+            return Outcome {
+                code: Some(status.code().into()),
+                body: status.to_string(),
+                ..Outcome::default()
+            };
         }
     };
     // To Envoy no status at all is code 0.

@@ -9,7 +9,8 @@ use tollgate::challenge::{Filler, level_of, policy_id, target_for};
 use tollgate::crypto::{Entry, Key, Mac, Ring, Secret, State, Visitor, encode};
 
 /// Another browser than any row's.
-const OTHER_AGENT: &str = "Mozilla/5.0 (Macintosh; Intel Mac OS X 14.7; rv:145.0) Gecko/20100101 Firefox/145.0";
+const OTHER_AGENT: &str =
+    "Mozilla/5.0 (Macintosh; Intel Mac OS X 14.7; rv:145.0) Gecko/20100101 Firefox/145.0";
 /// The hardest puzzle that is solved for a token that was tampered with.
 const MAX_EFFORT: u8 = 14;
 
@@ -113,7 +114,8 @@ impl Forge {
         let mut out = String::new();
         let mut rest = text;
         while let Some((before, from)) = rest.split_once("{{") {
-            let (inside, after) = from.split_once("}}").unwrap_or_else(|| panic!("{text}: a placeholder has no end"));
+            let (inside, after) =
+                from.split_once("}}").unwrap_or_else(|| panic!("{text}: a placeholder has no end"));
             out.push_str(before);
             rest = after;
             let mut words = inside.split_whitespace();
@@ -168,14 +170,14 @@ impl Forge {
         let (a, size, number) = if wait { (level, 0, 3) } else { (k, 10, target_for(level, k.max(1))) };
         // A wait that nobody has begun to wait would be refused for that alone.
         let issued = self.moment(params, "issued", if wait { -10 } else { 0 });
-        let mut bytes = vec![0, self.kind(params, if wait { 2 } else { 1 }), a, params.number("size").unwrap_or(size)];
+        let mut bytes =
+            vec![0, self.kind(params, if wait { 2 } else { 1 }), a, params.number("size").unwrap_or(size)];
         bytes.extend(params.number("target").unwrap_or(number).to_be_bytes());
         bytes.extend(issued.to_be_bytes());
         bytes.extend(params.number::<u16>("ttl").unwrap_or(300).to_be_bytes());
-        let policy = params.text("policy").map_or_else(
-            || policy_id("default"),
-            |name| name.parse().unwrap_or_else(|_| policy_id(name)),
-        );
+        let policy = params
+            .text("policy")
+            .map_or_else(|| policy_id("default"), |name| name.parse().unwrap_or_else(|_| policy_id(name)));
         bytes.extend(policy.to_be_bytes());
         bytes.extend(self.id(params));
         bytes.extend(self.binding(params));
@@ -223,7 +225,8 @@ impl Forge {
     /// A nonce that does not solve this puzzle.
     fn wrong(&self, token: &[u8], puzzle: usize) -> u32 {
         let target = u32::from_be_bytes(token[4..8].try_into().expect("four bytes"));
-        let filler = Filler::new(token.try_into().expect("a token has 56 bytes"), token[3]).expect("a size of ours");
+        let filler =
+            Filler::new(token.try_into().expect("a token has 56 bytes"), token[3]).expect("a size of ours");
         let puzzle = u32::try_from(puzzle).expect("at most 64 puzzles");
         (0..).find(|nonce| filler.first_u32(puzzle, *nonce) >= target).expect("most nonces are wrong")
     }
@@ -290,7 +293,13 @@ impl Forge {
         let tag = mac(&key, params.text("purpose"), thing).tag(&[&bytes]);
         bytes.extend(tag);
         if let Some(field) = params.text("splice") {
-            let genuine = Params(BTreeMap::from([("level", "20"), ("host", "other.example"), ("ua", "other"), ("issued", "-2")]));
+            let genuine = Params(BTreeMap::from([
+                ("level", "20"),
+                ("host", "other.example"),
+                ("ua", "other"),
+                ("issued", "-2"),
+                ("expires", "1800"),
+            ]));
             let other = match thing {
                 Thing::Challenge => self.challenge(&genuine, bytes[1] == 2),
                 Thing::Clearance => self.clearance(&genuine),
@@ -307,7 +316,7 @@ impl Forge {
     /// The text of a token, spelled as the parameters say.
     fn spell(&self, bytes: Vec<u8>, params: &Params<'_>) -> String {
         let mut text = encode(&bytes);
-        if params.is_set("trailing_bits") && bytes.len() % 3 != 0 {
+        if params.is_set("trailing_bits") && !bytes.len().is_multiple_of(3) {
             let last = text.pop().expect("a token has text");
             let spare = if bytes.len() % 3 == 1 { 4 } else { 2 };
             text.push(with_spare_bit(last, spare));

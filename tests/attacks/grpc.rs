@@ -11,7 +11,7 @@ use tonic::{Request, Status};
 
 /// A protobuf message in the making. All fields that questions have are texts, bytes or messages.
 #[derive(Clone, Default)]
-pub(crate) struct Message(Vec<u8>);
+pub(crate) struct Message(pub(crate) Vec<u8>);
 
 impl Message {
     /// Adds a field.

@@ -24,7 +24,7 @@ impl Reply {
 }
 
 /// The lines of a request. Nothing is checked, escaped or added.
-pub(crate) struct Head(Vec<u8>);
+pub(crate) struct Head(pub(crate) Vec<u8>);
 
 impl Head {
     pub(crate) fn new(method: &[u8], target: &[u8]) -> Self {
@@ -36,12 +36,27 @@ impl Head {
     }
 
     /// Sends it, and reads the answer.
-    pub(crate) fn send(mut self, to: SocketAddr, from: IpAddr) -> Reply {
+    pub(crate) fn send(self, to: SocketAddr, from: IpAddr) -> Reply {
+        self.send_with(b"", to, from)
+    }
+
+    /// Sends it with these bytes behind it, and reads the answer.
+    pub(crate) fn send_with(mut self, body: &[u8], to: SocketAddr, from: IpAddr) -> Reply {
         self.0.extend(b"\r\n");
         let head_only = self.0.starts_with(b"HEAD ");
         let mut stream = connect(to, from);
         // A server that has seen enough may close before it has read everything; its answer is there all the same.
-        let _ = stream.write_all(&self.0);
+        let _ = stream.write_all(&self.0).and_then(|()| stream.write_all(body));
+        read(stream, head_only)
+    }
+
+    /// Sends the bytes as they are and no more, which may be no request at all, and reads the answer if there is one.
+    pub(crate) fn send_cut(self, to: SocketAddr, from: IpAddr) -> Reply {
+        let head_only = self.0.starts_with(b"HEAD ");
+        let mut stream = connect(to, from);
+        // Whoever waits for more learns that there is none.
+        let _ = stream.write_all(&[&self.0[..], b"\r\n"].concat());
+        let _ = stream.shutdown(std::net::Shutdown::Write);
         read(stream, head_only)
     }
 }
@@ -64,7 +79,9 @@ fn read(mut stream: TcpStream, head_only: bool) -> Reply {
         match stream.read(&mut chunk) {
             Ok(0) => return Reply::default(),
             Ok(read) => bytes.extend(&chunk[..read]),
-            Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => panic!("no answer came within {PATIENCE:?}"),
+            Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => {
+                panic!("no answer came within {PATIENCE:?}")
+            }
             Err(_) => return Reply::default(),
         }
     }

@@ -19,8 +19,10 @@ pub(crate) fn judge(row: &Row, outcome: &Outcome) -> Result<(), String> {
         Expect::Challenge => outcome.verdict == Some(Verdict::Challenge) && offers_a_challenge(row, outcome),
         Expect::Deny => outcome.verdict == Some(Verdict::Deny) || refused_below,
         Expect::Limit => outcome.verdict == Some(Verdict::Limit),
-        Expect::NotAllow => !outcome.allowed && !status.is_some_and(|status| status < 300),
-        Expect::Refuse => refuses(outcome) || (row.or_else == Some(Or::Same) && is_the_plain_one(row, outcome)),
+        Expect::NotAllow => !outcome.allowed && status.is_none_or(|status| status >= 300),
+        Expect::Refuse => {
+            refuses(outcome) || (row.or_else == Some(Or::Same) && is_the_plain_one(row, outcome))
+        }
     };
     if satisfied { Ok(()) } else { Err(format!("expected {:?}", row.expect)) }
 }
@@ -52,10 +54,31 @@ fn sound(row: &Row, outcome: &Outcome) -> Result<(), String> {
     if outcome.header("set-cookie").is_some() && !matches!(status, 204 | 303) {
         return broken("a cookie beside a refusal");
     }
-    if outcome.body.contains("\"><script>") || outcome.headers.iter().any(|(_, value)| value.contains("<script")) {
+    let decided = outcome.verdict.is_some() || row.face == Face::Public;
+    if decided && status >= 400 && outcome.header("cache-control").is_none_or(|v| !v.contains("no-store")) {
+        return broken("a refusal that may be cached");
+    }
+    if ["etag", "last-modified", "access-control-allow-origin"]
+        .iter()
+        .any(|name| outcome.header(name).is_some())
+    {
+        return broken("a refusal that can be kept or read across origins");
+    }
+    if row.face == Face::Nginx && decided_bytes(outcome) > 4096 {
+        return broken("headers that do not fit nginx's buffer, or a body");
+    }
+    if outcome.body.contains("\"><script>")
+        || outcome.headers.iter().any(|(_, value)| value.contains("<script"))
+    {
         return broken("markup of a visitor's");
     }
     Ok(())
+}
+
+/// The bytes of an answer to nginx, which must hold no body.
+fn decided_bytes(outcome: &Outcome) -> usize {
+    let lines: usize = outcome.headers.iter().map(|(name, value)| name.len() + value.len() + 4).sum();
+    if outcome.verdict.is_some() && !outcome.body.is_empty() { usize::MAX } else { lines }
 }
 
 /// The status of a verdict on a face.
@@ -80,7 +103,10 @@ fn offers_a_challenge(row: &Row, outcome: &Outcome) -> bool {
 
 fn refuses(outcome: &Outcome) -> bool {
     let is_4xx = outcome.status.is_some_and(|status| (400..500).contains(&status));
-    is_4xx && !outcome.allowed && outcome.header("set-cookie").is_none() && outcome.header("location").is_none()
+    is_4xx
+        && !outcome.allowed
+        && outcome.header("set-cookie").is_none()
+        && outcome.header("location").is_none()
 }
 
 /// Whether the answer was accepted, and bought what its plain spelling buys.

@@ -1,13 +1,14 @@
 //! Puts a table of attacks to the gate, through its real listeners and with the bytes that an attacker would send.
 //!
-//! The table is the file that `TOLLGATE_ATTACKS` names, else `attacks.jsonl` in the folder that `TOLLGATE_CORPUS` names;
-//! its policy is `tests/data/attack_fixture.yaml`. Each row gets a gate with the same keys and an empty memory.
+//! The table is the file that `TOLLGATE_ATTACKS` names, else `tests/data/attacks.jsonl`; its policy is
+//! `tests/data/attack_fixture.yaml`. Each row gets a gate with the same keys and an empty memory.
 
 mod ask;
 mod forge;
 mod grpc;
 mod http;
 mod judge;
+mod probes;
 mod row;
 mod stand;
 
@@ -19,10 +20,7 @@ use row::Row;
 
 #[test]
 fn every_row_of_the_table_is_satisfied() {
-    let Some(file) = table() else {
-        eprintln!("no table of attacks: set TOLLGATE_ATTACKS to a file of rows, or TOLLGATE_CORPUS to its folder");
-        return;
-    };
+    let file = table();
     let text = fs::read_to_string(&file).unwrap_or_else(|e| panic!("cannot read {}: {e}", file.display()));
     let rows: Vec<Row> = text
         .lines()
@@ -50,14 +48,14 @@ fn holds(asker: &mut Asker, row: &Row) -> bool {
 
 fn told(outcome: &Outcome) -> String {
     let verdict = outcome.verdict.map_or("no verdict", |verdict| verdict.as_str());
-    let status = outcome.status.map_or("a closed stream".to_owned(), |status| status.to_string());
+    let status = outcome.status.map_or_else(|| "a closed stream".to_owned(), |status| status.to_string());
     let code = outcome.code.map(|code| format!(", grpc code {code}")).unwrap_or_default();
     let body: String = outcome.body.chars().take(100).collect();
     format!("{status} ({verdict}{code}) {:?} {body:?}", outcome.header("x-tollgate-rule").unwrap_or_default())
 }
 
 #[expect(clippy::disallowed_methods, reason = "where a table of rows lies is not a setting of the product")]
-fn table() -> Option<PathBuf> {
-    let corpus = || Some(PathBuf::from(env::var_os("TOLLGATE_CORPUS")?).join("attacks.jsonl"));
-    env::var_os("TOLLGATE_ATTACKS").map(PathBuf::from).or_else(corpus)
+fn table() -> PathBuf {
+    let ours = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/attacks.jsonl");
+    env::var_os("TOLLGATE_ATTACKS").unwrap_or_else(|| ours.into()).into()
 }

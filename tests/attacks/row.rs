@@ -96,24 +96,33 @@ enum Header {
     Times(String, String, usize),
 }
 
+impl Header {
+    fn line(&self) -> (&str, String) {
+        match self {
+            Self::Once(name, value) => (name, value.clone()),
+            Self::Times(name, value, times) => (name, value.repeat(*times)),
+        }
+    }
+}
+
 impl Asked {
     /// The target, before placeholders are filled in.
     pub(crate) fn target(&self) -> Option<String> {
         let parts = self.target_parts.as_ref();
-        parts.map(|parts| parts.iter().map(|(text, times)| text.repeat(*times)).collect()).or(self.target.clone())
+        parts
+            .map(|parts| parts.iter().map(|(text, times)| text.repeat(*times)).collect())
+            .or_else(|| self.target.clone())
     }
 
     /// The headers, before placeholders are filled in.
     pub(crate) fn headers(&self) -> Vec<(&str, String)> {
-        let line = |header| match header {
-            &Header::Once(ref name, ref value) => (name.as_str(), value.clone()),
-            &Header::Times(ref name, ref value, times) => (name.as_str(), value.repeat(times)),
-        };
-        self.headers.iter().map(line).collect()
+        self.headers.iter().map(Header::line).collect()
     }
 }
 
 /// The bytes that a text stands for.
 pub(crate) fn latin1(text: &str) -> Vec<u8> {
-    text.chars().map(|c| u8::try_from(u32::from(c)).unwrap_or_else(|_| panic!("{c:?} is no byte in {text}"))).collect()
+    text.chars()
+        .map(|c| u8::try_from(u32::from(c)).unwrap_or_else(|_| panic!("{c:?} is no byte in {text}")))
+        .collect()
 }

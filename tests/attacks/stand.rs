@@ -37,7 +37,8 @@ impl Stand {
         let (grpc, http) = (at(&server.addresses().grpc), at(&server.addresses().http));
         let live = server.live();
         let (stop, stopped) = oneshot::channel::<()>();
-        let run = move || server.run(async { drop(stopped.await) }).expect("the server ends when it is told to");
+        let run =
+            move || server.run(async { drop(stopped.await) }).expect("the server ends when it is told to");
         Self { http, grpc, live, stop: Some(stop), thread: Some(thread::spawn(run)) }
     }
 

@@ -1,10 +1,13 @@
 // The gate under test and the browsers to drive: found from the environment, or missed aloud.
+// Run with: npm install && TOLLGATE_URL=http://127.0.0.1:8080 npm test
 //
 //   TOLLGATE_URL              where the gate's site answers, such as http://127.0.0.1:8080
-//   TOLLGATE_CHALLENGED_PATH  a path there that is challenged at first and answered with 200 to a cleared visitor (default /)
+//   TOLLGATE_CHALLENGED_PATH  a path there that is challenged, as is all below it, and answered with 200 once cleared (default /)
 //   TOLLGATE_PREFIX           the public prefix (default /.tollgate/)
 //   CHROMIUM, FIREFOX         the browsers (default /usr/bin/chromium, /usr/bin/firefox-esr)
 import fs from 'node:fs';
+import http from 'node:http';
+import https from 'node:https';
 import os from 'node:os';
 import path from 'node:path';
 import test from 'node:test';
@@ -103,7 +106,7 @@ function tellBackends() {
 /** One tab and everything that it asked for, answered and complained about. */
 export class Visit {
   constructor(page) {
-    Object.assign(this, {page, requests: [], documents: [], complaints: [], backends: new Set()});
+    Object.assign(this, {page, requests: [], documents: [], violations: [], errors: [], backends: new Set()});
     page.on('request', r => this.requests.push({url: r.url(), method: r.method(), navigation: r.isNavigationRequest()}));
     page.on('response', r => {
       if (r.request().isNavigationRequest() && r.frame() === page.mainFrame()) this.documents.push({url: r.url(), status: r.status()});
@@ -111,9 +114,9 @@ export class Visit {
     page.on('console', m => {
       const backend = /^backend=(\w+)$/.exec(m.text());
       if (backend) this.backends.add(backend[1]);
-      else if (/content.security.policy|violates/i.test(m.text())) this.complaints.push(m.text());
+      else if (/content.security.policy|violates/i.test(m.text())) this.violations.push(m.text());
     });
-    page.on('pageerror', e => this.complaints.push(String(e)));
+    page.on('pageerror', e => this.errors.push(String(e)));
   }
 
   /** Opens an address; comes back when something is shown, be it the challenge or the app. */
@@ -151,8 +154,21 @@ export class Visit {
 
   async describe() {
     const text = await this.page.evaluate(() => document.body.innerText.slice(0, 300)).catch(() => '(not readable)');
-    return `documents ${JSON.stringify(this.documents)}, backends ${[...this.backends]}, complaints ${JSON.stringify(this.complaints)}, shown: ${text}`;
+    return `documents ${JSON.stringify(this.documents)}, backends ${[...this.backends]}, complaints ${JSON.stringify([...this.violations, ...this.errors])}, shown: ${text}`;
   }
+}
+
+/** Asks as a program does, with these headers and no others: fetch would add some that browsers add. */
+export function get(url, headers, method = 'GET') {
+  return new Promise((done, failed) => {
+    const {request} = url.startsWith('https:') ? https : http;
+    request(url, {method, headers, agent: false, rejectUnauthorized: false}, answer => {
+      const parts = [];
+      answer.on('data', part => parts.push(part)).on('error', failed).on('end', () => done({
+        status: answer.statusCode, headers: answer.headers, body: Buffer.concat(parts).toString(),
+      }));
+    }).on('error', failed).end();
+  });
 }
 
 export const pause = ms => new Promise(on => setTimeout(on, ms));

@@ -10,7 +10,7 @@ async function pass(visit, url, ms) {
   await visit.open(url);
   await visit.arrival(ms);
   const took = Date.now() - begun;
-  assert.deepEqual(visit.complaints, [], 'the console is quiet');
+  assert.deepEqual([...visit.violations, ...visit.errors], [], 'the console is quiet');
   const foreign = visit.requests.filter(r => /^(https?|wss?):/.test(r.url) && new URL(r.url).origin !== new URL(url).origin);
   assert.deepEqual(foreign, [], 'no other origin is asked');
   return took;

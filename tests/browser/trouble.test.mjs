@@ -39,7 +39,7 @@ for (const name of ['chromium', 'firefox']) {
         await visit.open(address());
         await visit.arrival(15000);
         assert.equal(visit.asked('answer').length, 1);
-        assert.deepEqual(visit.complaints, []);
+        assert.deepEqual(visit.violations, [], 'nothing that the page does is forbidden');
       }));
   }
 
@@ -83,6 +83,34 @@ for (const name of ['chromium', 'firefox']) {
       assert.equal(visit.asked('answer').length, 1);
     }));
 
+  check(`B13 ${name}: a tab that slept past its token's life starts afresh by itself, once`, name, () =>
+    withVisit(name, {before: () => {
+      // The window's name outlives a reload, so only the first page sleeps.
+      if (self.name === 'slept') return;
+      const [fetch, now] = [self.fetch, Date.now];
+      self.fetch = (url, init) => {
+        if (!String(url).endsWith('answer')) return fetch(url, init);
+        self.name = 'slept';
+        Date.now = () => now() + 3600000;
+        return Promise.resolve(new Response('expired', {status: 403}));
+      };
+    }}, async visit => {
+      await visit.open(address());
+      await visit.arrival(15000);
+      assert.deepEqual(visit.documents.map(d => d.status === 200), [false, false, true]);
+    }));
+
+  check(`B13 ${name}: "expired" on a young page is for the person`, name, () =>
+    withVisit(name, {before: () => {
+      const fetch = self.fetch;
+      self.fetch = (url, init) => String(url).endsWith('answer') ? Promise.resolve(new Response('expired', {status: 403})) : fetch(url, init);
+    }}, async visit => {
+      await visit.open(address());
+      assert.match((await visit.offer(15000)).status, /expired/);
+      await pause(3000);
+      assert.equal(visit.documents.length, 1);
+    }));
+
   for (const where of ['same origin', 'another site']) {
     check(`B10 ${name}: a form from ${where} waits for a click`, name, () =>
       withVisit(name, {}, async visit => {
@@ -119,6 +147,26 @@ check('B9 chromium: the page\'s file is blocked: says why and leaves a way on', 
     assert.match(words.status, /script/);
     assert.ok(await visit.page.evaluate(() => !document.getElementById('lane').hidden), 'the wait lane is offered');
     assert.equal(visit.documents.length, 1);
+  }));
+
+check('chromium: a server that keeps failing is asked five times, then the person decides', 'chromium', () =>
+  withVisit('chromium', {before: () => {
+    const fetch = self.fetch;
+    let asked = 0;
+    self.fetch = (url, init) => {
+      if (!String(url).endsWith('answer')) return fetch(url, init);
+      console.log(`asked=${++asked}`);
+      return asked > 5 ? fetch(url, init) : Promise.resolve(new Response('', {status: 503}));
+    };
+  }}, async visit => {
+    const asked = [];
+    visit.page.on('console', m => { if (m.text().startsWith('asked=')) asked.push(Date.now()); });
+    await visit.open(address());
+    await visit.offer(30000);
+    assert.equal(asked.length, 5);
+    assert.ok(asked[4] - asked[0] > 14000, 'with growing pauses');
+    await visit.page.click('#go');
+    await visit.arrival(5000);
   }));
 
 check('chromium, six times slower: passes', 'chromium', () =>

@@ -19,7 +19,7 @@ fn an_allowed_request_reaches_the_app_as_it_was_sent(front: Front) {
         assert_eq!((seen.method(), seen.target()), (method, target));
         assert_eq!(seen.all("x-own"), ["kept"]);
         assert_eq!(seen.all("x-tollgate-verdict"), ["allow"]);
-        assert_eq!(seen.all("x-tollgate-rule"), ["everything-else"]);
+        assert_eq!(seen.all("x-tollgate-rule"), ["bot/everything-else"]);
         assert_eq!(seen.all("x-tollgate-weight"), ["0"]);
         let [id] = seen.all("x-tollgate-id")[..] else { panic!("{method}: not one decision id") };
         assert!(id.len() == 32 && id.bytes().all(|b| b.is_ascii_hexdigit()), "{id} is no decision id");

@@ -51,9 +51,9 @@ fn the_access_log_tells_the_verdict(front: Front) {
     site.ask(&Ask::get("/deny"));
     site.ask(&Ask::get("/chal"));
     let lines = [
-        format!("200 GET /ok verdict=allow rule=everything-else id={id}"),
-        "403 GET /deny verdict=deny rule=deny-path id=".to_owned(),
-        "403 GET /chal verdict=challenge rule=challenge-path id=".to_owned(),
+        format!("200 GET /ok verdict=allow rule=bot/everything-else id={id}"),
+        "403 GET /deny verdict=deny rule=bot/deny-path id=".to_owned(),
+        "403 GET /chal verdict=challenge rule=bot/challenge-path id=".to_owned(),
     ];
     // Envoy writes its log every few seconds.
     site.proxy.wait_until("the access log", |proxy| lines.iter().all(|line| proxy.said().contains(line)));

@@ -50,7 +50,7 @@ fn a_solved_challenge_opens_the_door(front: Front) {
     let ask = Ask::get("/chal/page?q=1").add("cookie", format!("a=1; {paid}; b=2"));
     let reply = site.ask(&ask);
     assert_eq!(reply.seen().target(), "/chal/page?q=1");
-    assert_eq!(reply.seen().all("x-tollgate-rule"), ["challenge-path"]);
+    assert_eq!(reply.seen().all("x-tollgate-rule"), ["bot/challenge-path"]);
     assert!(
         reply.all("set-cookie").all(|line| !line.contains("tollgate")),
         "a clearance is never renewed: {reply:?}"

@@ -81,8 +81,6 @@ pub(super) struct NoticeTexts {
     pub early: String,
     pub refused_heading: String,
     pub refused: String,
-    pub undecided_heading: String,
-    pub undecided: String,
     pub allowed_heading: String,
     pub allowed: String,
     pub reload: String,
@@ -126,7 +124,13 @@ fn weight(parameter: &str) -> Option<u16> {
     (0.0..=1.0).contains(&number).then_some((number * 1000.0) as u16)
 }
 
+/// The longest language range that is looked up, in bytes (RFC 5646, 4.4.1).
+const MAX_RANGE: usize = 35;
+
 fn find(tags: &[&str], range: &str) -> Option<usize> {
+    if range.len() > MAX_RANGE {
+        return None;
+    }
     let is = |wanted: &str| tags.iter().position(|tag| tag.eq_ignore_ascii_case(wanted));
     let mut wanted = range;
     loop {

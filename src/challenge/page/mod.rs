@@ -5,6 +5,7 @@
 
 mod asset;
 mod language;
+mod sheet;
 mod squeeze;
 #[cfg(test)]
 mod tests;
@@ -72,12 +73,12 @@ impl Pages {
 
     /// The page that lets a browser pay, or wait where scripts are off.
     pub fn challenge(&self, view: &ChallengeView<'_>) -> String {
-        self.render(&view::challenge(self, view))
+        self.render(&sheet::challenge(self, view))
     }
 
     /// A page that says what happened and what to do about it.
     pub fn notice(&self, view: &NoticeView<'_>) -> String {
-        self.render(&view::notice(self, view))
+        self.render(&sheet::notice(self, view))
     }
 
     /// The file `static/<name>`, if the pages of this build load one of that name.
@@ -89,7 +90,7 @@ impl Pages {
         language::choose(&self.languages, accept_language)
     }
 
-    fn render(&self, sheet: &view::Sheet<'_>) -> String {
+    fn render(&self, sheet: &sheet::Sheet<'_>) -> String {
         self.templates
             .get_template(PAGE)
             .and_then(|page| page.render(Value::from(Serde(sheet))))

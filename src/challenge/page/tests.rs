@@ -1,3 +1,5 @@
+//! The pages as a visitor gets them: what they hold, what they weigh, and that nothing hostile becomes markup.
+
 use proptest::prelude::*;
 
 use super::*;
@@ -125,7 +127,6 @@ fn notices_say_what_to_do_next() {
         (Notice::Deny, "Access denied", None),
         (Notice::Early { seconds: 2, url: "/w" }, "One moment, please", Some("/w")),
         (Notice::Limit, "Too many requests", Some("")),
-        (Notice::Undecided, "Please try again shortly", Some("")),
         (Notice::WaitRefused { reason: "forged" }, "This link does not work", Some("/")),
     ];
     for (what, heading, link) in rows {

@@ -1,3 +1,5 @@
+//! Tables and a property: what Envoy gets for every kind of answer.
+
 use proptest::prelude::*;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! What expressions are worth, what is refused, on which side readings and lookups fall, and properties of all texts.
+
 use proptest::prelude::*;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Documents: places, scalars, anchors and their budget, and what is no YAML.
+
 use proptest::prelude::*;
 
 use super::*;

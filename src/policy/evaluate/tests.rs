@@ -1,3 +1,5 @@
+//! Judging: order, weights, thresholds, readings, and the strict and the lenient side.
+
 use super::super::{Loader, Observer, Policy, Source, Step, Trace};
 use super::*;
 use crate::crypto::Kind;

@@ -1,3 +1,5 @@
+//! Loading: every key with its mistakes, imports, lints, and that all problems come at once.
+
 use super::super::{Loaded, Severity};
 use super::*;
 

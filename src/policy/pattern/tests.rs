@@ -1,3 +1,5 @@
+//! Go patterns and their translation.
+
 use proptest::prelude::*;
 
 use super::*;

@@ -28,6 +28,15 @@ pub(super) fn read(
     let fields = Fields::read(node, "challenge.", &keys, &["level", "wait"], text, report)?;
     let algorithm = algorithm(&fields, used, report);
     let level = level(&fields, defaults, report);
+    if let (Some(node), Some(high), Some(Algorithm::Metarefresh)) = (fields.get("level"), level, algorithm)
+        && high > defaults.wait_max_level
+    {
+        let message = format!(
+            "a wait of level {high} would never be accepted; `wait.max_level` is {}",
+            defaults.wait_max_level
+        );
+        report.error(&node.place, message).at_key("challenge.level");
+    }
     let difficulty = fields.integer("difficulty", report);
     let no_wait = fields.boolean("wait", report) == Some(false);
     if fields.get("report_as").is_some() {

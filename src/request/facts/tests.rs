@@ -66,6 +66,22 @@ fn an_alias_of_a_source_is_no_source() {
     );
 }
 
+#[test]
+fn what_is_said_in_the_question_itself_is_not_overruled_by_a_visitor_s_header() {
+    let lines = [("x-forwarded-host", "other.example"), ("x-scheme", "https"), ("x-forwarded-proto", "http")];
+    let (method, target, host) = (&b"GET"[..], &b"/"[..], &b"h.example"[..]);
+    let literal =
+        gather(Source::Literal { method, target, host }, list(&lines), PEER, &ClientSettings::default());
+    let literal = literal.unwrap();
+    assert_eq!((&*literal.host, literal.scheme.as_str()), ("h.example", "http"));
+    let routed = |lines| {
+        gather(Source::Routed { method, target, host }, list(lines), PEER, &ClientSettings::default())
+    };
+    assert_eq!(&*routed(&lines[..2]).unwrap().host, "other.example");
+    assert_eq!(&*routed(&[]).unwrap().host, "h.example");
+    assert_eq!(routed(&lines).err(), Some(Unfit::Incomplete("scheme")));
+}
+
 fn envoy_client(source: Option<&str>, lines: &[(&str, &str)], settings: &ClientSettings) -> Option<String> {
     let source = Source::Envoy {
         method: b"GET",
@@ -118,6 +134,7 @@ fn the_walk_goes_right_to_left_and_stops_at_the_first_that_is_not_trusted() {
         assert_eq!(web_client(&xff(list), settings).as_deref(), want, "{list}");
     }
     assert_eq!(web_client(&[], &direct).as_deref(), Some("127.0.0.1"));
+    assert_eq!(web_client(&[], &one), None);
 }
 
 #[test]

@@ -1,3 +1,5 @@
+//! Tables and a property: what each family of proxies gets for every kind of answer.
+
 use proptest::prelude::*;
 
 use super::*;

@@ -1,0 +1,91 @@
+//! `check`: loads everything and serves nothing.
+
+use std::io::{self, Write};
+
+use clap::Args;
+use serde::Serialize;
+
+use super::flags::SettingFlags;
+use super::{BAD_CONFIG, Failure};
+use crate::config::{self, Sources};
+use crate::policy::{Problem, Severity};
+use crate::server;
+
+/// The flags of `check`.
+#[derive(Args, Debug)]
+pub(super) struct Arguments {
+    /// Print one JSON object instead of drawings
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    settings: SettingFlags,
+}
+
+#[derive(Serialize)]
+struct Report<'p> {
+    ok: bool,
+    rules: Option<usize>,
+    problems: Vec<Line<'p>>,
+}
+
+#[derive(Serialize)]
+struct Line<'p> {
+    level: &'static str,
+    code: Option<&'static str>,
+    file: &'p str,
+    line: usize,
+    column: usize,
+    key: Option<&'p str>,
+    rule: Option<&'p str>,
+    message: &'p str,
+    help: Option<&'p str>,
+}
+
+impl<'p> From<&'p Problem> for Line<'p> {
+    fn from(problem: &'p Problem) -> Self {
+        Self {
+            level: problem.level.as_str(),
+            code: problem.code,
+            file: &problem.file,
+            line: problem.line,
+            column: problem.column,
+            key: problem.key.as_deref(),
+            rule: problem.rule.as_deref(),
+            message: &problem.message,
+            help: problem.help.as_deref(),
+        }
+    }
+}
+
+/// Reports every problem and every lint; fails if anything is wrong.
+pub(super) fn run(arguments: Arguments, mut sources: Sources) -> Result<(), Failure> {
+    arguments.settings.add_to(&mut sources);
+    let (problems, rules) = match config::load(&sources) {
+        Ok(mut loaded) => {
+            let (lints, rules) = (std::mem::take(&mut loaded.lints), loaded.policy.rules());
+            // The gate is built as well, so that nothing is left to go wrong at the start.
+            server::gate(loaded)?;
+            (lints, Some(rules))
+        }
+        Err(problems) => (problems.0, None),
+    };
+    let mut stdout = io::stdout().lock();
+    if arguments.json {
+        let report =
+            Report { ok: rules.is_some(), rules, problems: problems.iter().map(Line::from).collect() };
+        serde_json::to_writer(&mut stdout, &report)?;
+        writeln!(stdout)?;
+    } else {
+        let mut stderr = io::stderr().lock();
+        for problem in &problems {
+            writeln!(stderr, "{problem}\n")?;
+        }
+        let errors = problems.iter().filter(|p| p.level == Severity::Error).count();
+        let lints = problems.len() - errors;
+        match rules {
+            Some(rules) => writeln!(stdout, "fine: {rules} rules, {lints} lints")?,
+            None => writeln!(stderr, "{errors} errors, {lints} lints")?,
+        }
+    }
+    if rules.is_some() { Ok(()) } else { Err(Failure::Silent(BAD_CONFIG)) }
+}

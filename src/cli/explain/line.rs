@@ -1,0 +1,125 @@
+//! The lines of `explain --requests`: a JSON request in, a JSON verdict out.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
+use crate::gate::{Decision, Verdict};
+use crate::policy::{Step, Trace};
+use crate::request::{Parts, parse_address};
+
+/// What holds where a request does not say.
+pub(super) const METHOD: &str = "GET";
+pub(super) const HOST: &str = "localhost";
+pub(super) const SCHEME: &str = "https";
+
+/// A text that is borrowed from its line where it holds no escapes; serde does that only through a type of its own.
+#[derive(Deserialize)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+/// A request as a line describes it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Asked<'a> {
+    #[serde(borrow)]
+    method: Option<Text<'a>>,
+    #[serde(borrow)]
+    target: Text<'a>,
+    #[serde(borrow)]
+    host: Option<Text<'a>>,
+    #[serde(borrow)]
+    scheme: Option<Text<'a>>,
+    #[serde(borrow)]
+    client: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    headers: Vec<(Text<'a>, Text<'a>)>,
+    #[serde(borrow)]
+    policy: Option<Text<'a>>,
+}
+
+impl<'a> Asked<'a> {
+    pub(super) fn new(method: &'a str, target: &'a str, host: &'a str, scheme: &'a str) -> Self {
+        let text = |text: &'a str| Text(Cow::Borrowed(text));
+        Self {
+            method: Some(text(method)),
+            target: text(target),
+            host: Some(text(host)),
+            scheme: Some(text(scheme)),
+            client: None,
+            headers: Vec::new(),
+            policy: None,
+        }
+    }
+
+    pub(super) fn set_client(&mut self, client: &'a str) {
+        self.client = Some(Text(client.into()));
+    }
+
+    pub(super) fn add_header(&mut self, name: &'a str, value: &'a str) {
+        self.headers.push((Text(name.into()), Text(value.into())));
+    }
+
+    /// The facts. As on a face, an address that is none is no evidence.
+    pub(super) fn parts(&self) -> Parts<'_> {
+        Parts {
+            method: bytes(&self.method, METHOD),
+            target: self.target.0.as_bytes(),
+            host: bytes(&self.host, HOST),
+            scheme: bytes(&self.scheme, SCHEME),
+            client: self.client.as_ref().and_then(|c| parse_address(c.0.as_bytes())),
+            headers: self.headers.iter().map(|(n, v)| (n.0.as_bytes(), v.0.as_bytes())).collect(),
+        }
+    }
+
+    pub(super) fn policy(&self) -> Option<&str> {
+        self.policy.as_ref().map(|p| &*p.0)
+    }
+}
+
+fn bytes<'t>(text: &'t Option<Text<'_>>, fallback: &'static str) -> &'t [u8] {
+    text.as_ref().map_or(fallback, |text| &*text.0).as_bytes()
+}
+
+/// A verdict as a line says it.
+#[derive(Serialize)]
+pub(super) struct Judged<'j> {
+    verdict: &'static str,
+    rule: &'j str,
+    weight: i64,
+    challenge: Option<Asks>,
+    shadow: Option<Shadowed<'j>>,
+    trace: &'j [Step],
+}
+
+/// What a challenge asks for.
+#[derive(Serialize)]
+pub(super) struct Asks {
+    pub(super) kind: &'static str,
+    pub(super) attempts: u64,
+    pub(super) level: u8,
+}
+
+#[derive(Serialize)]
+struct Shadowed<'j> {
+    verdict: &'static str,
+    rule: &'j str,
+}
+
+impl<'j> Judged<'j> {
+    pub(super) fn new(decision: &Decision<'j>, trace: &'j Trace) -> Self {
+        Self {
+            verdict: decision.verdict.as_str(),
+            rule: decision.rule,
+            weight: decision.weight,
+            challenge: asks(decision),
+            shadow: decision.shadow.map(|s| Shadowed { verdict: s.verdict.as_str(), rule: s.rule }),
+            trace: &trace.steps,
+        }
+    }
+}
+
+/// What the visitor would have to do, where that is the verdict.
+pub(super) fn asks(decision: &Decision<'_>) -> Option<Asks> {
+    let toll = decision.toll.filter(|_| decision.verdict == Verdict::Challenge)?;
+    Some(Asks { kind: toll.kind.as_str(), attempts: toll.attempts(), level: toll.level })
+}

@@ -1,0 +1,151 @@
+//! `explain`: how a request would be judged, and why. Decides through the same code as the faces, and records nothing.
+
+mod line;
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
+use std::path::PathBuf;
+
+use anyhow::Context;
+use clap::Args;
+
+use super::Failure;
+use super::flags::SettingFlags;
+use crate::clock::Clock;
+use crate::config::{self, Sources};
+use crate::crypto::Seed;
+use crate::gate::{Decision, Gate, Moment};
+use crate::policy::Trace;
+use crate::{request, server};
+use line::{Asked, Judged};
+
+/// The flags of `explain`.
+#[derive(Args, Debug)]
+pub(super) struct Arguments {
+    /// Path and query of the request
+    #[arg(long, short = 't', default_value = "/", conflicts_with = "requests")]
+    target: String,
+    /// Its method
+    #[arg(long, short = 'X', default_value = line::METHOD)]
+    method: String,
+    /// Its host
+    #[arg(long, default_value = line::HOST)]
+    host: String,
+    /// `http` or `https`
+    #[arg(long, default_value = line::SCHEME)]
+    scheme: String,
+    /// The visitor's address; without it there is no evidence for one
+    #[arg(long, value_name = "ADDRESS")]
+    client: Option<String>,
+    /// A header, `Name: value`; may stand several times
+    #[arg(long = "header", short = 'H', value_name = "HEADER")]
+    headers: Vec<String>,
+    /// Judge one JSON request a line from this file (`-` is stdin), and print one JSON verdict a line
+    #[arg(long, value_name = "FILE")]
+    requests: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    settings: SettingFlags,
+}
+
+/// The longest line of requests; a request's head has 64 KiB at most, and JSON may write six bytes for one.
+const MAX_LINE: u64 = 1 << 20;
+/// How much is read and written at once.
+const BUFFER: usize = 1 << 18;
+
+/// Explains one request for people, or many for programs.
+pub(super) fn run(arguments: Arguments, mut sources: Sources) -> Result<(), Failure> {
+    arguments.settings.add_to(&mut sources);
+    let gate = server::gate(config::load(&sources).map_err(Failure::Problems)?)?;
+    let mut out = BufWriter::with_capacity(BUFFER, io::stdout().lock());
+    let all_understood = match &arguments.requests {
+        Some(path) if path.as_os_str() == "-" => explain_lines(&gate, io::stdin().lock(), &mut out)?,
+        Some(path) => {
+            let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
+            explain_lines(&gate, BufReader::with_capacity(BUFFER, file), &mut out)?
+        }
+        None => {
+            explain_one(&gate, &arguments, &mut out)?;
+            true
+        }
+    };
+    out.flush()?;
+    if all_understood { Ok(()) } else { Err(Failure::Silent(1)) }
+}
+
+/// Answers every line in its place. A line that is no request gets an error in that place and the next one is read: whoever
+/// pairs lines with answers must not lose count. Returns whether every line was understood.
+fn explain_lines(gate: &Gate, mut lines: impl BufRead, out: &mut impl Write) -> Result<bool, Failure> {
+    let (mut line, mut number, mut all_understood) = (Vec::new(), 0u64, true);
+    let mut trace = Trace::default();
+    loop {
+        line.clear();
+        let read = lines.by_ref().take(MAX_LINE).read_until(b'\n', &mut line)?;
+        if read == 0 {
+            return Ok(all_understood);
+        }
+        number += 1;
+        let parsed = if line.last() != Some(&b'\n') && line.len() as u64 == MAX_LINE {
+            lines.skip_until(b'\n')?;
+            Err(format!("the line is longer than {MAX_LINE} bytes"))
+        } else {
+            serde_json::from_slice::<Asked<'_>>(line.trim_ascii()).map_err(|error| error.to_string())
+        };
+        match parsed {
+            Ok(asked) => {
+                trace.steps.clear();
+                let decision = judge(gate, &asked, &mut trace);
+                serde_json::to_writer(&mut *out, &Judged::new(&decision, &trace))?;
+            }
+            Err(error) => {
+                all_understood = false;
+                serde_json::to_writer(&mut *out, &serde_json::json!({ "error": error, "line": number }))?;
+            }
+        }
+        out.write_all(b"\n")?;
+    }
+}
+
+fn judge<'g>(gate: &'g Gate, asked: &Asked<'_>, trace: &mut Trace) -> Decision<'g> {
+    // Explaining issues nothing, so nothing is drawn.
+    let moment = Moment { now: Clock::System.now(), seed: Seed::from_bytes(&[0; 48]) };
+    gate.explain(asked.policy(), &request::Request::new(asked.parts()), &moment, trace)
+}
+
+fn explain_one(gate: &Gate, arguments: &Arguments, out: &mut impl Write) -> Result<(), Failure> {
+    let mut asked = Asked::new(&arguments.method, &arguments.target, &arguments.host, &arguments.scheme);
+    if let Some(client) = &arguments.client {
+        request::parse_address(client.as_bytes())
+            .with_context(|| format!("--client {client} is no address"))?;
+        asked.set_client(client);
+    }
+    for header in &arguments.headers {
+        let (name, value) =
+            header.split_once(':').with_context(|| format!("--header {header:?} has no colon"))?;
+        asked.add_header(name.trim(), value.trim());
+    }
+    let mut trace = Trace::default();
+    let decision = judge(gate, &asked, &mut trace);
+    if arguments.json {
+        serde_json::to_writer(&mut *out, &Judged::new(&decision, &trace))?;
+        writeln!(out)?;
+        return Ok(());
+    }
+    for step in &trace.steps {
+        let mark = if step.matched { "yes" } else { "no" };
+        writeln!(out, "{mark:3}  {:9}  {}: {}", step.action, step.rule, step.why)?;
+    }
+    writeln!(out, "\n{} by {}, weight {}", decision.verdict.as_str(), decision.rule, decision.weight)?;
+    if let Some(asks) = line::asks(&decision) {
+        writeln!(out, "asks for {}, level {}: {} attempts", asks.kind, asks.level, asks.attempts)?;
+    }
+    if let Some(shadow) = decision.shadow {
+        writeln!(out, "in shadow: {} by {}", shadow.verdict.as_str(), shadow.rule)?;
+    }
+    if let Some(prior) = decision.prior {
+        writeln!(out, "the clearance that came along does not count: {}", prior.code())?;
+    }
+    Ok(())
+}

@@ -1,0 +1,60 @@
+//! `serve`: runs until it is told to end.
+
+use std::io::{self, Write};
+
+use clap::Args;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::flags::SettingFlags;
+use super::{Failure, logs};
+use crate::clock::Clock;
+use crate::config::{self, Sources};
+use crate::server::Server;
+
+/// The flags of `serve`.
+#[derive(Args, Debug, Default)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    settings: SettingFlags,
+}
+
+/// Serves until SIGTERM or SIGINT. Prints the addresses as one JSON line once it can be reached and ended.
+pub(super) fn run(arguments: Arguments, mut sources: Sources) -> Result<(), Failure> {
+    arguments.settings.add_to(&mut sources);
+    let mut loaded = config::load(&sources).map_err(Failure::Problems)?;
+    logs::start(&loaded.settings.log);
+    let lints = std::mem::take(&mut loaded.lints);
+    let rules = loaded.policy.rules();
+    let server = Server::bind(loaded, sources, Clock::System)?;
+    // Only now, so that an address in use is one clear line.
+    logs::lints(&lints);
+    let addresses = server.addresses().clone();
+    let line = serde_json::to_string(&addresses)?;
+    tracing::info!(grpc = addresses.grpc, http = addresses.http, admin = addresses.admin, rules, "serving");
+    until_told(server, &line)
+}
+
+/// Serves, and prints `text` once a signal would end the process in order.
+pub(super) fn until_told(server: Server, text: &str) -> Result<(), Failure> {
+    let mut failed = None;
+    let told = async {
+        let signals =
+            || Ok::<_, io::Error>((signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?));
+        match signals().and_then(|signals| say(text).map(|()| signals)) {
+            Ok((mut terminate, mut interrupt)) => {
+                tokio::select! { _ = terminate.recv() => {}, _ = interrupt.recv() => {} }
+                tracing::info!("ending: no new connections, requests in flight finish");
+            }
+            Err(error) => failed = Some(error),
+        }
+    };
+    server.run(told)?;
+    failed.map_or(Ok(()), |error| Err(error.into()))
+}
+
+/// Writes all of it at once: whoever waits for the first line may then close the pipe.
+fn say(text: &str) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(format!("{text}\n").as_bytes())?;
+    stdout.flush()
+}

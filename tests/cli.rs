@@ -1,0 +1,465 @@
+//! The program as a whole: its exit codes, what it says about wrong input, and how it starts, reloads and ends.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+/// A command in a folder of its own, with none of this machine's settings.
+fn tollgate(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tollgate"));
+    command.args(arguments).current_dir(folder).env_clear().stdin(Stdio::null());
+    command
+}
+
+/// What a command did: its exit code, stdout and stderr.
+fn ran(command: &mut Command) -> (i32, String, String) {
+    let done = command.output().expect("the program starts");
+    let text = |bytes| String::from_utf8(bytes).expect("output is text");
+    (done.status.code().expect("it was not killed"), text(done.stdout), text(done.stderr))
+}
+
+fn run(folder: &TempDir, arguments: &[&str]) -> (i32, String, String) {
+    ran(&mut tollgate(folder.path(), arguments))
+}
+
+fn folder() -> TempDir {
+    tempfile::tempdir().expect("a folder for the test")
+}
+
+fn write(folder: &TempDir, name: &str, text: &str) {
+    fs::write(folder.path().join(name), text).expect("the folder is ours");
+}
+
+/// A gate that runs, ended by its pid when the test is over.
+struct Running {
+    child: Child,
+    stdout: BufReader<ChildStdout>,
+    addresses: serde_json::Value,
+}
+
+impl Running {
+    fn start(folder: &TempDir, arguments: &[&str]) -> Self {
+        let mut command = tollgate(folder.path(), arguments);
+        let mut child =
+            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
+        let mut stdout = BufReader::new(child.stdout.take().expect("it is piped"));
+        let mut line = String::new();
+        stdout.read_line(&mut line).expect("a line of text");
+        let addresses = serde_json::from_str(&line).unwrap_or_else(|_| panic!("no addresses: {line:?}"));
+        Self { child, stdout, addresses }
+    }
+
+    fn on_free_ports(folder: &TempDir) -> Self {
+        Self::start(folder, &["--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0", "--admin", "127.0.0.1:0"])
+    }
+
+    fn address(&self, listener: &str) -> SocketAddr {
+        let text = self.addresses[listener].as_str().expect("it listens");
+        text.parse().expect("an address")
+    }
+
+    fn signal(&self, name: &str) {
+        let done =
+            Command::new("kill").args([name, &self.child.id().to_string()]).status().expect("kill is there");
+        assert!(done.success());
+    }
+
+    /// Asks it to end; returns its exit code, the rest of stdout, and stderr.
+    fn end(mut self) -> (i32, String, String) {
+        self.signal("-TERM");
+        let code = self.child.wait().expect("it is ours").code().expect("it ends by itself");
+        let (mut out, mut err) = (String::new(), String::new());
+        self.stdout.read_to_string(&mut out).expect("text");
+        self.child.stderr.take().expect("it is piped").read_to_string(&mut err).expect("text");
+        (code, out, err)
+    }
+
+    /// Reads stderr up to a line that holds `text`.
+    fn until(&mut self, text: &str) -> String {
+        let stderr = self.child.stderr.as_mut().expect("it is piped");
+        // Byte by byte, so that nothing behind the line is taken from the next reader.
+        let (mut line, mut byte) = (Vec::new(), [0]);
+        loop {
+            assert_eq!(stderr.read(&mut byte).expect("it writes"), 1, "it ended before it said {text:?}");
+            line.push(byte[0]);
+            if byte[0] == b'\n' {
+                let said = String::from_utf8_lossy(&line).into_owned();
+                if said.contains(text) {
+                    return said;
+                }
+                line.clear();
+            }
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// One HTTP/1.1 exchange; returns status line, headers and body as text.
+fn exchange(mut stream: impl Read + Write, host: &str, path: &str, headers: &str) -> String {
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{headers}\r\n")
+        .expect("it reads");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("it answers in text");
+    answer
+}
+
+fn get(at: SocketAddr, path: &str, headers: &str) -> String {
+    let stream = TcpStream::connect(at).expect("it listens");
+    stream.set_read_timeout(Some(Duration::from_secs(30))).expect("a socket can wait");
+    exchange(stream, &at.to_string(), path, headers)
+}
+
+#[test]
+fn exit_codes_tell_success_failure_usage_and_bad_settings_apart() {
+    let folder = folder();
+    write(&folder, "bad.yaml", "workers: many");
+    write(&folder, "bad-policy.yaml", "bots:\n  - name: a\n    acton: DENY\n");
+    for (arguments, code) in [
+        (&["--help"][..], 0),
+        (&["--version"], 0),
+        (&["keygen"], 0),
+        (&["check"], 0),
+        (&["config"], 0),
+        (&["explain"], 0),
+        (&["explain", "--client", "nobody"], 1),
+        (&["explain", "--header", "no colon"], 1),
+        (&["explain", "--requests", "missing.jsonl"], 1),
+        (&["keygen", "--file", "missing/keys.yaml"], 1),
+        (&["keygen", "--rotate", "--file", "missing.yaml"], 1),
+        (&["solve", "http://127.0.0.1:1/"], 1),
+        (&["solve", "127.0.0.1"], 1),
+        (&["demo", "--listen", "0.0.0.0:0"], 1),
+        (&["nothing"], 2),
+        (&["--nothing"], 2),
+        (&["keygen", "--rotate"], 2),
+        (&["serve", "--config", "missing.yaml"], 64),
+        (&["serve", "--config", "bad.yaml"], 64),
+        (&["check", "--config", "bad.yaml"], 64),
+        (&["config", "--config", "bad.yaml"], 64),
+        (&["explain", "--config", "bad.yaml"], 64),
+        (&["check", "--policy", "bad-policy.yaml"], 64),
+        (&["check", "--policy", "missing.yaml"], 64),
+        (&["--admin", "0.0.0.0:0"], 64),
+    ] {
+        let (got, out, err) = run(&folder, arguments);
+        assert_eq!(got, code, "{arguments:?}\n{out}\n{err}");
+    }
+}
+
+#[test]
+fn help_names_every_command_and_every_flag_of_a_setting() {
+    let (_, help, _) = run(&folder(), &["--help"]);
+    for word in ["serve", "demo", "check", "explain", "keygen", "solve", "config"] {
+        assert!(help.lines().any(|line| line.starts_with(&format!("  {word} "))), "{word} in\n{help}");
+    }
+    for key in tollgate::config::KEYS {
+        if let Some(flag) = key.flag {
+            assert!(help.contains(&format!("--{}", flag.name)) && help.contains(key.meaning), "{}", key.name);
+        }
+    }
+}
+
+#[test]
+fn all_problems_of_file_environment_flags_and_policy_come_at_once() {
+    let folder = folder();
+    write(&folder, "tollgate.yaml", "listen:\n  grcp: off\nworkers: many\npolicy: policy.yaml\n");
+    write(&folder, "policy.yaml", "version: tollgate/v1\nbots:\n  - name: a\n    acton: DENY\n");
+    for arguments in [&["check", "--prefix", "x"][..], &["serve", "--prefix", "x"]] {
+        let mut command = tollgate(folder.path(), arguments);
+        let (code, out, err) =
+            ran(command.env("TOLLGATE_SHADOW", "maybe").env("TOLLGATE_KEYS__SECRET", "hunter2"));
+        assert_eq!((code, out.as_str()), (64, ""));
+        for piece in [
+            "tollgate.yaml:2:3",
+            "did you mean `listen.grpc`?",
+            "tollgate.yaml:3:10",
+            "policy.yaml:4:5",
+            "^^^^",
+            "TOLLGATE_SHADOW",
+            "TOLLGATE_KEYS__SECRET",
+            "--prefix",
+        ] {
+            assert!(err.contains(piece), "{piece} in\n{err}");
+        }
+        assert!(!err.contains("hunter2"), "{err}");
+    }
+}
+
+#[test]
+fn check_speaks_json() {
+    let folder = folder();
+    write(&folder, "tollgate.yaml", "workers: many\n");
+    let (code, out, err) = run(&folder, &["check", "--json"]);
+    let report: serde_json::Value = serde_json::from_str(&out).expect("one object");
+    assert_eq!((code, err.as_str(), &report["ok"]), (64, "", &false.into()));
+    let problem = &report["problems"][0];
+    assert_eq!(
+        (&problem["key"], &problem["line"], &problem["column"]),
+        (&"workers".into(), &1.into(), &10.into())
+    );
+}
+
+#[test]
+fn config_shows_values_and_origins_and_no_secret() {
+    let folder = folder();
+    write(&folder, "tollgate.yaml", "workers: 3\n");
+    let secret = "ab".repeat(32);
+    let mut command = tollgate(folder.path(), &["config", "--json", "--hops", "2"]);
+    let (code, out, _) = ran(command.env("TOLLGATE_KEYS__SECRET", &secret));
+    let rows: Vec<serde_json::Value> = serde_json::from_str(&out).expect("an array");
+    let row = |key: &str| {
+        let row = rows.iter().find(|row| row["key"] == key).expect("every key is there");
+        (row["value"].clone(), row["origin"].clone())
+    };
+    assert_eq!(code, 0);
+    assert_eq!(row("workers"), ("3".into(), "tollgate.yaml".into()));
+    assert_eq!(row("client.hops"), ("2".into(), "--hops".into()));
+    assert_eq!(row("keys.secret"), ("(redacted)".into(), "TOLLGATE_KEYS__SECRET".into()));
+    assert_eq!(row("replicas"), ("1".into(), "default".into()));
+    assert!(!out.contains(&secret));
+}
+
+#[test]
+fn the_readme_has_the_table_of_settings_from_the_code() {
+    let readme =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).expect("a README");
+    let (_, rest) = readme.split_once("<!-- settings: begin").expect("the table's begin");
+    let (_, rest) = rest.split_once("-->\n").expect("the comment's end");
+    let (table, _) = rest.split_once("<!-- settings: end -->").expect("the table's end");
+    let (_, printed, _) = run(&folder(), &["config", "--table"]);
+    assert!(table == printed, "put the output of `tollgate config --table` into README.md");
+}
+
+#[test]
+fn keys_are_made_private_rotated_and_accepted() {
+    let folder = folder();
+    let file = folder.path().join("keys.yaml");
+    let made = |arguments: &[&str]| run(&folder, arguments).0;
+    assert_eq!(made(&["keygen", "--file", "keys.yaml"]), 0);
+    assert_eq!(fs::metadata(&file).expect("it was made").permissions().mode() & 0o777, 0o600);
+    assert_eq!(made(&["keygen", "--file", "keys.yaml"]), 1, "a ring is never written over");
+    assert_eq!(made(&["keygen", "--file", "keys.yaml", "--rotate"]), 0);
+    let text = fs::read_to_string(&file).expect("it is ours");
+    assert!(text.contains("id: 1, state: sign") && text.contains("id: 0, state: verify"), "{text}");
+    assert_eq!(made(&["check", "--key-file", "keys.yaml"]), 0);
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).expect("it is ours");
+    let (code, _, err) = run(&folder, &["check", "--key-file", "keys.yaml"]);
+    assert!(code == 64 && err.contains("others can read"), "{code} {err}");
+    let (_, secret, _) = run(&folder, &["keygen"]);
+    assert!(tollgate::crypto::Secret::parse(&secret).is_ok());
+}
+
+#[test]
+fn several_replicas_need_a_key() {
+    let folder = folder();
+    write(&folder, "tollgate.yaml", "replicas: 3\n");
+    let (code, _, err) = run(&folder, &["check"]);
+    assert!(code == 64 && err.contains("must share their keys"), "{err}");
+    let (_, secret, _) = run(&folder, &["keygen"]);
+    let code = ran(tollgate(folder.path(), &["check"]).env("TOLLGATE_KEYS__SECRET", secret.trim())).0;
+    assert_eq!(code, 0);
+}
+
+#[test]
+fn explain_answers_every_line_in_its_place() {
+    let folder = folder();
+    write(
+        &folder,
+        "policy.yaml",
+        "version: tollgate/v1\ndefault: ALLOW\nbots:\n  - {name: closed, action: DENY, paths: [/no]}\n  - {name: pay, action: CHALLENGE, paths: [/pay], challenge: {level: 13}}\n",
+    );
+    let lines = [
+        (
+            r#"{"method":"GET","target":"/no","host":"a","scheme":"https","client":"192.0.2.1","headers":[["user-agent","x"]]}"#,
+            "deny",
+        ),
+        ("no json", "error"),
+        (r#"{"target":"/pay"}"#, "challenge"),
+        ("", "error"),
+        (r#"{"target":"/\u0079es","policy":"default","client":null}"#, "allow"),
+        (r#"{"target":"/","unknown":1}"#, "error"),
+        (r#"{"target":"no slash"}"#, "deny"),
+    ];
+    let text: String = lines.iter().map(|(line, _)| format!("{line}\n")).collect();
+    write(&folder, "requests.jsonl", &text);
+    let (code, out, _) =
+        run(&folder, &["explain", "--policy", "policy.yaml", "--json", "--requests", "requests.jsonl"]);
+    let answers: Vec<serde_json::Value> =
+        out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(
+        (code, answers.len()),
+        (1, lines.len()),
+        "a line that is no request fails at the end, and stops nothing"
+    );
+    for (answer, (line, want)) in answers.iter().zip(&lines) {
+        assert_eq!(answer["verdict"].as_str().unwrap_or("error"), *want, "{line}");
+        assert_eq!(answer["error"].is_string(), *want == "error", "{line}");
+    }
+    let asked = serde_json::json!({"kind": "work", "attempts": 8192, "level": 13});
+    assert_eq!(answers[2]["challenge"], asked);
+    assert_eq!(
+        (&answers[0]["challenge"], &answers[0]["shadow"]),
+        (&serde_json::Value::Null, &serde_json::Value::Null)
+    );
+    assert_eq!(answers[0]["trace"][0]["rule"], "bot/closed");
+    let (code, out, _) = run(&folder, &["explain", "--policy", "policy.yaml", "-t", "/no"]);
+    assert!(code == 0 && out.contains("deny by bot/closed"), "{out}");
+}
+
+#[test]
+fn it_starts_on_free_ports_says_where_and_ends_in_order() {
+    let folder = folder();
+    let gate = Running::on_free_ports(&folder);
+    assert!(get(gate.address("admin"), "/readyz", "").starts_with("HTTP/1.1 200 "));
+    assert!(get(gate.address("admin"), "/healthz", "").starts_with("HTTP/1.1 200 "));
+    let metrics = get(gate.address("admin"), "/metrics", "");
+    assert!(
+        metrics.contains("openmetrics-text")
+            && metrics.contains("tollgate_decisions_total")
+            && metrics.ends_with("# EOF\n")
+    );
+    for path in ["/metrics", "/healthz", "/readyz", "/tollgate.admin.v1.Admin/Stats"] {
+        assert!(
+            get(gate.address("http"), path, "").starts_with("HTTP/1.1 404 "),
+            "{path} is for the admin listener only"
+        );
+    }
+    let facts = "X-Original-URI: /\r\nX-Forwarded-Host: a.example\r\nUser-Agent: curl/8\r\n";
+    assert!(get(gate.address("http"), "/auth/nginx", facts).starts_with("HTTP/1.1 401 "));
+    // A connection that waits is closed, and does not hold up the end.
+    let mut idle = TcpStream::connect(gate.address("http")).expect("it listens");
+    let (code, out, err) = gate.end();
+    assert_eq!((code, out.as_str()), (0, ""), "{err}");
+    assert_eq!(idle.read(&mut [0]).expect("it is closed in order"), 0);
+}
+
+#[test]
+fn an_address_in_use_is_one_clear_line() {
+    let folder = folder();
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let at = taken.local_addr().expect("it is bound").to_string();
+    let flags = ["--grpc", "--http", "--admin"];
+    for flag in flags {
+        let arguments: Vec<&str> =
+            flags.iter().flat_map(|f| [*f, if *f == flag { &at } else { "off" }]).collect();
+        let (code, out, err) = run(&folder, &arguments);
+        assert_eq!((code, out.as_str(), err.lines().count()), (1, "", 1), "{err}");
+        assert!(err.contains(&at) && err.contains("another process listens there"), "{err}");
+    }
+    // Another gate is another process too, although its sockets share their port among themselves.
+    let gate = Running::on_free_ports(&folder);
+    let at = gate.address("grpc").to_string();
+    let (code, _, err) = run(&folder, &["--grpc", &at, "--http", "off", "--admin", "off"]);
+    assert!(code == 1 && err.contains("another process listens there"), "{err}");
+}
+
+#[test]
+fn unix_sockets_replace_what_died_and_vanish_in_the_end() {
+    let folder = folder();
+    let path = folder.path().join("gate.sock");
+    let address = format!("unix:{}", path.display());
+    drop(std::os::unix::net::UnixListener::bind(&path).expect("a stale socket"));
+    let gate = Running::start(&folder, &["--http", &address, "--grpc", "off", "--admin", "off"]);
+    assert_eq!(gate.addresses, serde_json::json!({"grpc": null, "http": address, "admin": null}));
+    let meta = fs::metadata(&path).expect("it stands");
+    assert!(meta.file_type().is_socket() && meta.permissions().mode() & 0o777 == 0o660);
+    let facts = "X-Original-URI: /\r\nX-Forwarded-Host: a.example\r\nUser-Agent: curl/8\r\n";
+    let stream = UnixStream::connect(&path).expect("it listens");
+    assert!(exchange(stream, "localhost", "/auth/nginx", facts).starts_with("HTTP/1.1 401 "));
+    assert_eq!(gate.end().0, 0);
+    assert!(!path.exists());
+}
+
+#[test]
+fn a_reload_takes_what_is_right_and_keeps_the_old_where_it_is_wrong() {
+    let folder = folder();
+    let policy = |action: &str| {
+        format!("version: tollgate/v1\nbots:\n  - {{name: all, action: {action}, path_regex: .*}}\n")
+    };
+    write(&folder, "policy.yaml", &policy("DENY"));
+    write(&folder, "tollgate.yaml", "policy: policy.yaml\n");
+    let mut gate = Running::on_free_ports(&folder);
+    let status = |gate: &Running| get(gate.address("http"), "/check/", "User-Agent: x\r\n")[9..12].to_owned();
+    assert_eq!(status(&gate), "403");
+    write(&folder, "policy.yaml", &policy("ALLOW"));
+    gate.signal("-HUP");
+    gate.until("reloaded");
+    assert_eq!(status(&gate), "200");
+    write(&folder, "policy.yaml", &policy("ALOW"));
+    gate.signal("-HUP");
+    gate.until("cannot reload");
+    assert_eq!(status(&gate), "200");
+    let metrics = get(gate.address("admin"), "/metrics", "");
+    assert!(metrics.contains(r#"tollgate_reloads_total{outcome="failed"} 1"#), "{metrics}");
+    assert_eq!(gate.end().0, 0);
+}
+
+#[test]
+fn the_admin_token_guards_everything_but_health() {
+    let folder = folder();
+    write(&folder, "token", "0123456789abcdef\n");
+    fs::set_permissions(folder.path().join("token"), fs::Permissions::from_mode(0o600)).expect("it is ours");
+    write(&folder, "tollgate.yaml", "admin: {token_file: token}\n");
+    let gate = Running::on_free_ports(&folder);
+    let status = |path: &str, headers: &str| get(gate.address("admin"), path, headers)[9..12].to_owned();
+    for (path, headers, want) in [
+        ("/healthz", "", "200"),
+        ("/readyz", "", "200"),
+        ("/metrics", "", "401"),
+        ("/metrics", "Authorization: Bearer 0123456789abcdeF\r\n", "401"),
+        ("/metrics", "Authorization: Bearer 0123456789abcdef\r\n", "200"),
+        ("/tollgate.admin.v1.Admin/Reload", "", "401"),
+    ] {
+        assert_eq!(status(path, headers), want, "{path} {headers}");
+    }
+}
+
+#[test]
+fn the_demo_challenges_and_solve_pays() {
+    let folder = folder();
+    let mut child = tollgate(folder.path(), &["demo", "--listen", "127.0.0.1:0"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the program starts");
+    let lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
+    let url = lines
+        .map(|line| line.expect("text"))
+        .find_map(|line| line.split_whitespace().find(|word| word.starts_with("http://")).map(str::to_owned))
+        .expect("it says what to open");
+    let at: SocketAddr = url.trim_start_matches("http://").trim_end_matches('/').parse().expect("an address");
+    let status = |path: &str, headers: &str| {
+        get(at, path, &format!("User-Agent: test\r\n{headers}"))[9..12].to_owned()
+    };
+    assert_eq!(
+        (status("/", ""), status("/open", ""), status("/denied", "")),
+        ("403".into(), "200".into(), "403".into())
+    );
+    let (code, cookie, err) = run(&folder, &["solve", &url, "--user-agent", "test"]);
+    assert_eq!(code, 0, "{err}");
+    let paid = format!("Cookie: {}\r\n", cookie.trim());
+    assert!(cookie.starts_with("tollgate="), "{cookie}");
+    for (path, want) in
+        [("/", "200"), ("/denied", "403"), ("/challenge-me", "403"), ("/undecided", "503"), ("/none", "404")]
+    {
+        assert_eq!(status(path, &paid), want, "{path}");
+    }
+    let (code, _, err) = run(&folder, &["solve", &format!("{url}open")]);
+    assert!(code == 1 && err.contains("asks nothing"), "{err}");
+    let done = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill is there");
+    assert!(done.success());
+    assert_eq!(child.wait().expect("it is ours").code(), Some(0));
+}

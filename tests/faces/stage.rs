@@ -1,0 +1,98 @@
+//! A gate with a small policy, and both listeners on ports of their own.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use axum::{Extension, Router};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto;
+use hyper_util::service::TowerToHyperService;
+use tokio::net::TcpListener;
+use tollgate::clock::{Clock, Timestamp};
+use tollgate::crypto::{Entry, Ring, Secret, State as KeyState};
+use tollgate::gate::{Gate, Live, Settings, State, Statuses};
+use tollgate::policy::{Loader, Source};
+use tollgate::request::Peer;
+
+const POLICY: &str = r"
+version: tollgate/v1
+bots:
+  - name: no-admin
+    action: DENY
+    paths: [/admin, /admin/**]
+  - name: no-network
+    action: DENY
+    remote_addresses: [203.0.113.66/32]
+  - name: plain-files
+    action: ALLOW
+    paths: [/robots.txt, /.well-known/**]
+  - name: partner
+    action: ALLOW
+    remote_addresses: [198.51.100.99/32]
+  - name: everything-else
+    action: CHALLENGE
+    path_regex: '.*'
+    challenge:
+      algorithm: fast
+      difficulty: 3
+";
+
+/// Where the two listeners are.
+pub(crate) struct Stage {
+    pub(crate) grpc: SocketAddr,
+    pub(crate) http: SocketAddr,
+}
+
+/// Statuses that tell a challenge from a denial on every face.
+pub(crate) fn settings() -> Settings {
+    Settings { status: Statuses { challenge: 401, deny: 403 }, ..Settings::default() }
+}
+
+impl Stage {
+    /// Both listeners, asked by a proxy on this machine.
+    pub(crate) async fn new() -> Self {
+        Self::set(settings(), Some(Peer::Address([127, 0, 0, 1].into()))).await
+    }
+
+    /// Both listeners under these settings; every connection is this peer's.
+    pub(crate) async fn set(settings: Settings, peer: Option<Peer>) -> Self {
+        let live: Live = Arc::new(ArcSwap::from_pointee(gate(settings)));
+        let clock = Clock::manual(Timestamp::from_seconds(1_800_000_000));
+        let grpc = tonic::service::Routes::new(tollgate::envoy::service(live.clone(), clock.clone()));
+        let http = tollgate::web::router(live, clock);
+        Self { grpc: serve(grpc.into_axum_router(), peer).await, http: serve(http, peer).await }
+    }
+}
+
+fn gate(settings: Settings) -> Gate {
+    let secret = Secret::parse(&"5e".repeat(32)).unwrap();
+    let ring = Ring::new(&[Entry { id: 0, state: KeyState::Sign, secret }]).unwrap();
+    let loader = Loader { root: PathBuf::from("."), ..Loader::default() };
+    let source = Source::Text { name: "faces.yaml".into(), text: POLICY.into() };
+    let loaded = loader.load(&source).unwrap_or_else(|error| panic!("{error}"));
+    let state = Arc::new(State::new(&settings.limits));
+    Gate::new(settings, ring, loaded.policy, state).unwrap()
+}
+
+async fn serve(router: Router, peer: Option<Peer>) -> SocketAddr {
+    let router = match peer {
+        Some(peer) => router.layer(Extension(peer)),
+        None => router,
+    };
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            stream.set_nodelay(true).unwrap();
+            let service = TowerToHyperService::new(router.clone());
+            let connection = auto::Builder::new(TokioExecutor::new());
+            // What a client does to its own connection is no failure of the test.
+            tokio::spawn(
+                async move { drop(connection.serve_connection(TokioIo::new(stream), service).await) },
+            );
+        }
+    });
+    address
+}
