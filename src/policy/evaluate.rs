@@ -41,6 +41,7 @@ impl Compiled {
         facts: &Facts,
         observer: &mut impl Observer,
     ) -> Judged<'p> {
+        observer.begin();
         let subject = Subject::of(request, facts);
         let decision = match self.listed(&subject, observer).and_then(|listed| match listed {
             Some(decision) => Ok(decision),

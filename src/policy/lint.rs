@@ -153,11 +153,15 @@ fn holds(threshold: &Threshold, weight: i64) -> bool {
     threshold.expression.holds_at(weight, 0) == Ok(true)
 }
 
+/// How many numbers are tried: those of some hundred thresholds. Each is tried with each threshold.
+const MAX_SAMPLES: usize = 512;
+
 /// Weights at which something can change: next to every number that is written, and far away.
 fn samples(thresholds: &[Threshold]) -> Vec<i64> {
     const FAR: i64 = 1 << 40;
     let mut weights = vec![0, -FAR, FAR];
     thresholds.iter().for_each(|t| t.expression.literals(&mut weights));
+    weights.truncate(MAX_SAMPLES);
     let mut near: Vec<_> =
         weights.iter().flat_map(|w| [w.saturating_sub(1), *w, w.saturating_add(1)]).collect();
     near.sort_unstable();

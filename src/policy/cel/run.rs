@@ -111,7 +111,9 @@ impl<'a, 'r> Run<'a, 'r> {
                     Search::Broken => Err(Fault::Pattern.into()),
                     Search::Late(pattern, cache) => {
                         let pattern = self.text(pattern)?;
-                        let pattern = cache.get(&pattern).ok_or(Fault::Pattern)?;
+                        // A pattern that came up may be slow in proportion to its own length.
+                        self.budget.read(subject.len() * pattern.len() / 64)?;
+                        let pattern = cache.get(&pattern, &mut self.budget)?;
                         Ok(Value::Bool(pattern.is_match(subject.as_bytes())))
                     }
                 }
@@ -131,7 +133,7 @@ impl<'a, 'r> Run<'a, 'r> {
                     Search::Broken => return Err(Fault::Pattern.into()),
                     Search::Late(pattern, cache) => {
                         let pattern = self.text(pattern)?;
-                        late = cache.get(&pattern).ok_or(Fault::Pattern)?;
+                        late = cache.get(&pattern, &mut self.budget)?;
                         &*late
                     }
                 };

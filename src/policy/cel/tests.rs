@@ -184,6 +184,16 @@ fn the_worst_expression_is_stopped() {
         "{list}.all(a, {list}.all(b, {list}.all(c, {list}.all(d, {list}.all(e, a + b + c + d + e > 0)))))"
     );
     check(&loops, Holds::Undecided(Fault::Budget));
+    let segments = format!("/{}", "a/b/c/d/".repeat(10));
+    assert_eq!(
+        sides("segments(path).exists(s, \"\".matches(s + \"x\"))", &segments, &known(Vec::new())).0,
+        [Holds::No; 2]
+    );
+    let varied: String = (0..2000).map(|n| format!("/{n}")).collect();
+    assert_eq!(
+        sides("segments(path).exists(s, userAgent.matches(s + \"x\"))", &varied, &known(Vec::new())).0,
+        [Holds::Undecided(Fault::Budget); 2]
+    );
     let doubled = (0..12).fold("[path]".to_owned(), |list, _| format!("{list}.map(x, x + x + x + x)"));
     check(&format!("{doubled} == []"), Holds::Undecided(Fault::Size));
     for text in ["[", "(", "{1:", "f(", "!", "-", "1?1:", "a.b(", "a["] {

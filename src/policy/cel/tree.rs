@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::ast::Operator;
 use super::constant::Constant;
 use super::function::Function;
+use super::stop::{Budget, Fault, Stop};
 use super::value::Kind;
 use crate::policy::pattern::Pattern;
 
@@ -80,10 +81,13 @@ pub(super) enum Search {
 }
 
 /// How many patterns that came up at run time are kept for each place in an expression.
-const CACHED: usize = 32;
+const CACHED: usize = 256;
 
 /// The longest pattern that is compiled at run time, in bytes.
 const MAX_LATE: usize = 1024;
+
+/// The steps that compiling a pattern at run time takes, and those for each byte of it.
+const STEPS_TO_COMPILE: (usize, usize) = (100, 4);
 
 /// The last patterns that came up at run time.
 #[derive(Default)]
@@ -93,25 +97,27 @@ pub(super) struct Cache(Mutex<VecDeque<Late>>);
 type Late = (Box<str>, Option<Arc<Pattern>>);
 
 impl Cache {
-    /// The compiled pattern; `None` if it is too long, too large or no pattern. What comes up often is compiled once;
-    /// what a visitor varies costs a bounded compilation each time.
-    pub(super) fn get(&self, text: &str) -> Option<Arc<Pattern>> {
+    /// The compiled pattern. What comes up often is compiled once; what a visitor varies costs a bounded compilation each
+    /// time, which counts as steps of the evaluation. An error if it is too long, too large or no pattern.
+    pub(super) fn get(&self, text: &str, budget: &mut Budget) -> Result<Arc<Pattern>, Stop> {
+        let fault = Stop::Fault(Fault::Pattern);
         if text.len() > MAX_LATE {
-            return None;
+            return Err(fault);
         }
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, pattern)) = known.iter().find(|(known, _)| **known == *text) {
-            return pattern.clone();
+            return pattern.clone().ok_or(fault);
         }
         // Others may go on while this one compiles.
         drop(known);
+        budget.spend(STEPS_TO_COMPILE.0 + STEPS_TO_COMPILE.1 * text.len())?;
         let pattern = Pattern::compile_late(text).ok().map(Arc::new);
         let mut list = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if list.len() == CACHED {
             list.pop_front();
         }
         list.push_back((text.into(), pattern.clone()));
-        pattern
+        pattern.ok_or(fault)
     }
 }
 
