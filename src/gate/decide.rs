@@ -8,8 +8,11 @@ use super::{DEFAULT_POLICY, Decision, DecisionId, Face, Gate, Moment, Shadow, Ve
 use crate::clearance::{self, Clearance};
 use crate::clock::Timestamp;
 use crate::crypto::{Kind, Refusal, Visitor};
-use crate::policy::{Observer, Policy, Toll, Trace};
+use crate::policy::{Answer, Facts, Judged, Observer, Outcome, Policy, Toll, Trace};
 use crate::request::{Prefix, Request, Scheme, Unfit, cookie_values};
+
+/// The most rounds of lookups that one evaluation asks for before it counts as undecided.
+const ROUNDS: usize = 4;
 
 /// Whether a decision leaves a trace in memory.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -65,14 +68,16 @@ impl Gate {
         let id = DecisionId::new(moment.seed.decision);
         let mut decision = match request {
             Err(unfit) => Decision::unfit(*unfit, id),
-            Ok(request) => {
-                let outcome = self.named(policy, mode).evaluate(request, observer);
-                let mut decision = Decision::of(&outcome, id);
-                if let (Verdict::Challenge, Some(toll)) = (decision.verdict, outcome.toll) {
-                    self.accept_clearance(request, toll, moment.now, mode, &mut decision);
+            Ok(request) => match outcome(self.named(policy, mode), request, moment, observer) {
+                None => Decision::bare(Verdict::Undecided, "undecided/expression", id),
+                Some(outcome) => {
+                    let mut decision = Decision::of(&outcome, id);
+                    if let (Verdict::Challenge, Some(toll)) = (decision.verdict, outcome.toll) {
+                        self.accept_clearance(request, toll, moment.now, mode, &mut decision);
+                    }
+                    decision
                 }
-                decision
-            }
+            },
         };
         if self.settings.shadow
             && matches!(decision.verdict, Verdict::Challenge | Verdict::Deny | Verdict::Limit)
@@ -191,4 +196,24 @@ pub(super) fn log(face: Face, request: &Result<Request<'_>, Unfit>, decision: &D
     } else {
         line!(tracing::Level::INFO);
     }
+}
+
+/// Judges a request without a resolver: every lookup that is asked for fails, so that the rule which asks takes its
+/// strict side. `None` when an expression that counts has no value.
+fn outcome<'p>(
+    policy: &'p Policy,
+    request: &Request<'_>,
+    moment: &Moment,
+    observer: &mut impl Observer,
+) -> Option<Outcome<'p>> {
+    let [a, b, c, d, e, f, g, h, ..] = moment.seed.decision;
+    let mut facts = Facts { chance: u64::from_le_bytes([a, b, c, d, e, f, g, h]), ..Facts::default() };
+    for _ in 0..ROUNDS {
+        match policy.evaluate(request, &facts, observer) {
+            Judged::Decided(outcome) => return Some(outcome),
+            Judged::Need(lookups) => lookups.into_iter().for_each(|l| facts.learn(l, Answer::Failed)),
+            Judged::Undecided { .. } => return None,
+        }
+    }
+    None
 }

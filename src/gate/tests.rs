@@ -31,7 +31,7 @@ fn gate_with(change: impl FnOnce(&mut Settings)) -> Gate {
     let mut settings = Settings::default();
     settings.challenge.size = 10;
     change(&mut settings);
-    let mut loader = Loader { root: ".".into(), defaults: Default::default() };
+    let mut loader = Loader { root: ".".into(), ..Loader::default() };
     loader.defaults.min_level = 0;
     let policy = loader.load(&Source::Text { name: "test".into(), text: POLICY.into() }).unwrap().policy;
     let state = Arc::new(State::new(&settings.limits));

@@ -3,7 +3,7 @@
 
 use std::ops::RangeInclusive;
 
-use super::expression::Expression;
+use super::cel::Expression;
 use super::glob::Globs;
 use super::load::Defaults;
 use super::networks::Networks;
@@ -23,6 +23,8 @@ pub(super) struct Compiled {
     pub(super) default_name: &'static str,
     /// Whether the whole file only observes.
     pub(super) shadow: bool,
+    /// Whether an address on the block list is refused before any rule is asked.
+    pub(super) block_list: bool,
     pub(super) status: Status,
     pub(super) levels: RangeInclusive<u8>,
 }
@@ -41,6 +43,9 @@ pub(super) struct Rule {
     pub(super) headers: Vec<Header>,
     pub(super) methods: Vec<String>,
     pub(super) hosts: Option<Globs>,
+    pub(super) expression: Option<Expression>,
+    pub(super) asns: Option<Vec<u32>>,
+    pub(super) countries: Option<Vec<[u8; 2]>>,
 }
 
 /// One header that must match.
@@ -105,8 +110,17 @@ pub(super) fn compile(rules: Rules, defaults: &Defaults) -> Policy {
         rules.rules.into_iter().map(|r| rule(&r.name, r.asks, r.shadow, r.matchers)).collect();
     let tolls = compiled.iter().map(|r| &r.asks).chain(thresholds.iter().map(|t| &t.asks)).chain([&default]);
     let levels = levels(tolls.filter_map(Asks::toll), defaults);
-    let (shadow, status) = (rules.shadow, rules.status);
-    Policy(Compiled { rules: compiled, thresholds, default, default_name, shadow, status, levels })
+    let (shadow, block_list, status) = (rules.shadow, rules.block_list, rules.status);
+    Policy(Compiled {
+        rules: compiled,
+        thresholds,
+        default,
+        default_name,
+        shadow,
+        block_list,
+        status,
+        levels,
+    })
 }
 
 /// From the lowest to the highest level that is asked; a policy that asks for nothing has the default level.
@@ -131,6 +145,9 @@ fn rule(name: &str, asks: Asks, shadow: bool, matchers: Matchers) -> Rule {
         headers: matchers.headers.into_iter().map(|(name, pattern)| header(name, pattern)).collect(),
         methods: matchers.methods,
         hosts: matchers.hosts,
+        expression: matchers.expression,
+        asns: matchers.asns,
+        countries: matchers.countries,
     }
 }
 

@@ -10,9 +10,6 @@ use serde_json::Value;
 use super::*;
 use crate::request::{Headers, Parts};
 
-/// Keys that this version refuses to judge by, looked for in the text of a policy.
-const EXCLUDED: [&str; 3] = ["asns", "geoip", "expression"];
-
 #[expect(
     clippy::disallowed_methods,
     reason = "tests only: where the corpus lies is no setting of the program"
@@ -23,15 +20,6 @@ fn corpus() -> Option<PathBuf> {
         println!("skipped: TOLLGATE_CORPUS names no folder of policies");
     }
     folder
-}
-
-/// The excluded feature that a policy's rules need, if any. Expressions of thresholds are evaluated, and an empty
-/// one needs nothing.
-fn excluded(text: &str) -> Option<&'static str> {
-    let text = text.trim_end().strip_suffix("expression:").unwrap_or(text);
-    let bots = text.split("\nthresholds:").next().unwrap_or(text);
-    let key = |k: &&&str| bots.contains(&format!("{k}:")) || bots.contains(&format!("\"{k}\":"));
-    EXCLUDED.iter().find(key).copied()
 }
 
 /// Anubis's own embedded names, of which this version has few.
@@ -57,7 +45,7 @@ fn the_fixtures_of_anubis_load_or_are_refused_as_they_should() {
         for path in files(&anubis.join(folder)) {
             let name = format!("{folder}/{}", path.file_name().unwrap().to_string_lossy());
             let text = fs::read_to_string(&path).unwrap();
-            let reason = excluded(&text).or_else(|| foreign(&text).then_some("(data)"));
+            let reason = foreign(&text).then_some("(data)");
             if name.contains("lib-testdata/hack-test") {
                 continue;
             }
@@ -105,7 +93,7 @@ fn the_snippets_of_anubis_can_be_imported() {
             }
             let text = fs::read_to_string(&path).unwrap();
             let whole = text.contains("\nbots:");
-            let reason = excluded(&text).or_else(|| foreign(&text).then_some("(data)"));
+            let reason = foreign(&text).then_some("(data)");
             if let Some(reason) = reason.or_else(|| whole.then_some("a whole policy")) {
                 *left_out.entry(reason).or_default() += 1;
                 continue;
@@ -132,7 +120,7 @@ fn the_vectors_are_judged_as_anubis_judges_them() {
         let row: Value = serde_json::from_str(line).unwrap();
         let policy = row["policy"].as_str().unwrap();
         let expected = &row["expected"];
-        let reason = excluded(policy).or_else(|| foreign(policy).then_some("(data)"));
+        let reason = foreign(policy).then_some("(data)");
         if let Some(reason) = reason {
             *left_out.entry(reason).or_default() += 1;
             continue;
@@ -152,7 +140,9 @@ fn compare(row: &Value, policy: &str, expected: &Value) -> Result<(), String> {
     for (name, text) in row["files"].as_object().into_iter().flatten() {
         fs::write(folder.path().join(name), text.as_str().unwrap()).unwrap();
     }
-    let loader = Loader { root: folder.path().to_path_buf(), ..Loader::default() };
+    let there = |fact: &str| !row["facts"][fact].is_null();
+    let databases = Databases { asn: there("asn"), country: there("country") };
+    let loader = Loader { root: folder.path().to_path_buf(), databases, ..Loader::default() };
     let source = Source::Text { name: "policy.yaml".to_owned(), text: policy.to_owned() };
     let loaded = match (loader.load(&source), expected["load"] == "ok") {
         (Ok(loaded), true) => loaded,
@@ -166,10 +156,37 @@ fn compare(row: &Value, policy: &str, expected: &Value) -> Result<(), String> {
             return Err(format!("no {code} among {codes:?}"));
         }
     }
-    judge(&loaded.policy, &row["request"], expected)
+    judge(&loaded.policy, row, expected)
 }
 
-fn judge(policy: &Policy, request: &Value, expected: &Value) -> Result<(), String> {
+/// The facts of a row, but for its names.
+fn facts(row: &Value) -> Facts {
+    let row = &row["facts"];
+    let load = std::array::from_fn(|at| row["load"][at].as_f64().unwrap_or_default());
+    let asn = row["asn"].as_u64().map(|n| u32::try_from(n).unwrap());
+    let country = row["country"].as_str().map(|c| c.as_bytes().try_into().unwrap());
+    Facts { load, asn, country, ..Facts::default() }
+}
+
+/// What a resolver with the names of a row answers. A row without any has one that never answers.
+fn answer(row: &Value, lookup: &Lookup) -> Answer {
+    let dns = &row["facts"]["dns"];
+    let list = |of: &str, name: &str| -> Vec<String> {
+        let names = dns[of][name].as_array().into_iter().flatten();
+        names.map(|n| n.as_str().unwrap().to_owned()).collect()
+    };
+    match lookup {
+        _ if dns.is_null() => Answer::Failed,
+        Lookup::Forward(name) => {
+            Answer::Addresses(list("host", name).iter().map(|a| a.parse().unwrap()).collect())
+        }
+        Lookup::Listed(_) => Answer::Listed(false),
+        Lookup::Reverse(address) => Answer::Names(list("ptr", &address.to_string())),
+    }
+}
+
+fn judge(policy: &Policy, row: &Value, expected: &Value) -> Result<(), String> {
+    let request = &row["request"];
     let text = |key: &str| request[key].as_str().unwrap_or("");
     let mut lines: Vec<(String, String)> = Vec::new();
     for (name, value) in request["headers"].as_object().into_iter().flatten() {
@@ -194,9 +211,23 @@ fn judge(policy: &Policy, request: &Value, expected: &Value) -> Result<(), Strin
         headers,
     })
     .map_err(|unfit| format!("{unfit:?}"))?;
-    let outcome = policy.evaluate(&request, &mut ());
+    let mut facts = facts(row);
+    let judged = loop {
+        match policy.evaluate(&request, &facts, &mut ()) {
+            Judged::Need(lookups) => {
+                assert!(!lookups.is_empty(), "a need names what it needs");
+                lookups.into_iter().for_each(|l| facts.learn(l.clone(), answer(row, &l)));
+            }
+            judged => break judged,
+        }
+    };
     let mut trace = Trace::default();
-    assert_eq!(policy.evaluate(&request, &mut trace), outcome, "watching changes nothing");
+    assert_eq!(policy.evaluate(&request, &facts, &mut trace), judged, "watching changes nothing");
+    let outcome = match judged {
+        Judged::Decided(outcome) => outcome,
+        _ if expected["action"] == "ERROR" => return Ok(()),
+        judged => return Err(format!("{judged:?}")),
+    };
     let same = |what: &str, got: &str, want: &Value| match want {
         Value::Null => Ok(()),
         want if want.as_str().map_or_else(|| want.to_string(), str::to_owned) == got => Ok(()),
@@ -241,7 +272,7 @@ fn browse<'h>(
     let parts =
         Parts { method: b"GET", target: b"/", host: b"example.com", scheme: b"https", client: None, headers };
     let request = Request::new(parts).ok()?;
-    let outcome = policy.evaluate(&request, &mut ());
+    let Judged::Decided(outcome) = policy.evaluate(&request, &Facts::default(), &mut ()) else { return None };
     Some((outcome.action, outcome.rule.to_owned()))
 }
 

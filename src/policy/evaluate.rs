@@ -6,69 +6,201 @@ use std::net::IpAddr;
 
 use smallvec::SmallVec;
 
+use super::cel::{Holds, Scene};
 use super::compile::{Compiled, Header, HeaderFrom, HeaderTest, Rule};
+use super::facts::{Answer, Facts, Lookup};
 use super::observe::Observer;
 use super::pattern::text;
 use super::rule::Asks;
-use super::{Action, Outcome};
+use super::{Action, Fault, Judged, Outcome};
 use crate::request::Request;
+
+/// The rule that refuses an address on the block list.
+const BLOCK_LIST: &str = "dnsbl";
+
+/// What decides, and the weight so far.
+struct Decision<'p> {
+    asks: &'p Asks,
+    rule: &'p str,
+    weight: i64,
+    shadow: Option<(Action, &'p str)>,
+    fault: Option<(&'p str, Fault)>,
+}
+
+/// Why nothing can be decided.
+enum Open<'p> {
+    Need(Vec<Lookup>),
+    Undecided(&'p str, Fault),
+}
 
 impl Compiled {
     /// Judges a request, and tells the observer about every rule on the way.
-    pub(super) fn evaluate<'p>(&'p self, request: &Request<'_>, observer: &mut impl Observer) -> Outcome<'p> {
-        let subject = Subject::of(request);
-        let mut shadow = None;
-        let (asks, rule, weight) = self.decide(&subject, &mut shadow, observer);
+    pub(super) fn evaluate<'p>(
+        &'p self,
+        request: &Request<'_>,
+        facts: &Facts,
+        observer: &mut impl Observer,
+    ) -> Judged<'p> {
+        observer.begin();
+        let subject = Subject::of(request, facts);
+        let decision = match self.listed(&subject, observer).and_then(|listed| match listed {
+            Some(decision) => Ok(decision),
+            None => self.decide(&subject, observer),
+        }) {
+            Ok(decision) => decision,
+            Err(Open::Need(lookups)) => return Judged::Need(lookups),
+            Err(Open::Undecided(rule, fault)) => return Judged::Undecided { rule, fault },
+        };
+        let Decision { asks, rule, weight, shadow, fault } = decision;
         let action = asks.terminal().unwrap_or(Action::Allow);
         if self.shadow {
             // The file only observes: what it would have done is told, and nothing is done.
             let would = (action != Action::Allow).then_some((action, rule)).or(shadow);
             let rule = if action == Action::Allow { rule } else { "default/allow" };
-            return Outcome { action: Action::Allow, rule, weight, toll: None, shadow: would };
+            let outcome = Outcome { action: Action::Allow, rule, weight, toll: None, shadow: would, fault };
+            return Judged::Decided(outcome);
         }
-        Outcome { action, rule, weight, toll: asks.toll(), shadow }
+        Judged::Decided(Outcome { action, rule, weight, toll: asks.toll(), shadow, fault })
+    }
+
+    /// Whether the visitor's address is on the block list, which comes before every rule. An address that cannot be
+    /// looked up is not on it.
+    fn listed<'p>(
+        &'p self,
+        subject: &Subject<'_, '_>,
+        observer: &mut impl Observer,
+    ) -> Result<Option<Decision<'p>>, Open<'p>> {
+        let Some(client) = subject.request.client.filter(|c| self.block_list && is_public(*c)) else {
+            return Ok(None);
+        };
+        match subject.scene.facts().listed(client) {
+            None => Err(Open::Need(vec![Lookup::Listed(client)])),
+            Some(answer) => {
+                let listed = *answer == Answer::Listed(true);
+                observer.rule(BLOCK_LIST, Asks::Deny.name(), listed, || match answer {
+                    Answer::Listed(true) => format!("{client} is on the block list"),
+                    Answer::Listed(false) => format!("{client} is not on the block list"),
+                    _ => format!("{client} could not be looked up, which counts as not listed"),
+                });
+                let decision =
+                    Decision { asks: &Asks::Deny, rule: BLOCK_LIST, weight: 0, shadow: None, fault: None };
+                Ok(listed.then_some(decision))
+            }
+        }
     }
 
     fn decide<'p>(
         &'p self,
         subject: &Subject<'_, '_>,
-        shadow: &mut Option<(Action, &'p str)>,
         observer: &mut impl Observer,
-    ) -> (&'p Asks, &'p str, i64) {
-        let mut weight = 0_i64;
-        for rule in &self.rules {
-            let miss = rule.miss(subject);
+    ) -> Result<Decision<'p>, Open<'p>> {
+        let (mut weight, mut shadow) = (0_i64, None);
+        // What WEIGH rules lack counts only once their weight does.
+        let (mut lookups, mut undecided) = (Vec::new(), None);
+        for (index, rule) in self.rules.iter().enumerate() {
+            let terminal = rule.asks.terminal();
+            let mark = lookups.len();
+            let miss = rule.miss(subject, index, &mut lookups);
             observer.rule(&rule.label, rule.asks.name(), miss.is_none(), || rule.why(miss, subject));
-            if miss.is_some() {
-                continue;
+            if !matches!(miss, Some(Miss::Need)) {
+                lookups.truncate(mark);
             }
-            match (&rule.asks, rule.asks.terminal()) {
+            match miss {
+                None => {}
+                // A rule that only observes decides nothing, so that it cannot leave anything open.
+                Some(Miss::Undecided(_)) if rule.shadow => continue,
+                Some(Miss::Need) if rule.shadow && (terminal.is_none() || shadow.is_some()) => {
+                    lookups.truncate(mark);
+                    continue;
+                }
+                Some(Miss::Undecided(fault)) if terminal.is_some() => {
+                    return Err(Open::Undecided(&rule.label, fault));
+                }
+                Some(Miss::Undecided(fault)) => {
+                    undecided = undecided.or(Some((&*rule.label, fault)));
+                    continue;
+                }
+                Some(Miss::Need) if terminal.is_some() => {
+                    lookups.drain(..mark);
+                    return Err(Open::Need(lookups));
+                }
+                Some(_) => continue,
+            }
+            match (&rule.asks, terminal) {
                 (Asks::Weigh(adjust), _) if !rule.shadow => weight = weight.saturating_add(*adjust),
-                (_, Some(action)) if rule.shadow => *shadow = shadow.or(Some((action, &rule.label))),
-                (asks, Some(_)) => return (asks, &rule.label, weight),
+                (_, Some(action)) if rule.shadow => shadow = shadow.or(Some((action, &*rule.label))),
+                (asks, Some(_)) => {
+                    return Ok(Decision { asks, rule: &rule.label, weight, shadow, fault: None });
+                }
                 _ => {}
             }
         }
-        for threshold in &self.thresholds {
-            let holds = threshold.expression.holds(weight);
-            observer
-                .rule(&threshold.label, threshold.asks.name(), holds, || format!("the weight is {weight}"));
+        match undecided {
+            Some((rule, fault)) => return Err(Open::Undecided(rule, fault)),
+            None if !lookups.is_empty() => return Err(Open::Need(lookups)),
+            None => {}
+        }
+        let mut fault = None;
+        for (index, threshold) in self.thresholds.iter().enumerate() {
+            let chance = subject.scene.facts().chance.wrapping_add((self.rules.len() + index) as u64);
+            let held = threshold.expression.holds_at(weight, chance);
+            let holds = held == Ok(true);
+            observer.rule(&threshold.label, threshold.asks.name(), holds, || match held {
+                Ok(_) => format!("the weight is {weight}"),
+                Err(fault) => format!("the expression has no value: {}", fault.as_str()),
+            });
+            if let Err(reason) = held {
+                fault = fault.or(Some((&*threshold.label, reason)));
+            }
             match threshold.asks.terminal() {
                 Some(action) if holds && threshold.shadow => {
-                    *shadow = shadow.or(Some((action, &threshold.label)))
+                    shadow = shadow.or(Some((action, &*threshold.label)));
                 }
-                _ if holds => return (&threshold.asks, &threshold.label, weight),
+                _ if holds => {
+                    return Ok(Decision {
+                        asks: &threshold.asks,
+                        rule: &threshold.label,
+                        weight,
+                        shadow,
+                        fault,
+                    });
+                }
                 _ => {}
             }
         }
         observer.rule(self.default_name, self.default.name(), true, || "nothing else decided".to_owned());
-        (&self.default, self.default_name, weight)
+        Ok(Decision { asks: &self.default, rule: self.default_name, weight, shadow, fault })
+    }
+}
+
+/// Whether an address can be on a public list: not private, not local, not shared between many.
+fn is_public(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(v4) => {
+            let [a, b, ..] = v4.octets();
+            let shared = a == 100 && b & 0xc0 == 64;
+            !(v4.is_private()
+                || v4.is_loopback()
+                || v4.is_link_local()
+                || v4.is_multicast()
+                || v4.is_broadcast()
+                || a == 0
+                || shared)
+        }
+        IpAddr::V6(v6) => {
+            !(v6.is_loopback()
+                || v6.is_unspecified()
+                || v6.is_multicast()
+                || v6.is_unique_local()
+                || v6.is_unicast_link_local())
+        }
     }
 }
 
 /// What rules look at, brought into shape once a request.
 struct Subject<'s, 'r> {
     request: &'s Request<'r>,
+    scene: Scene<'s, 'r>,
     agent: Cow<'r, [u8]>,
     /// More than one `User-Agent` line: nobody honest sends that, so no lenient rule believes it.
     agents: bool,
@@ -82,13 +214,14 @@ struct Reading<'s> {
 }
 
 impl<'s, 'r> Subject<'s, 'r> {
-    fn of(request: &'s Request<'r>) -> Self {
+    fn of(request: &'s Request<'r>, facts: &'s Facts) -> Self {
         let agent = match request.agent() {
             Cow::Borrowed(bytes) => text(bytes),
             Cow::Owned(bytes) => Cow::Owned(text(&bytes).into_owned()),
         };
         Self {
             request,
+            scene: Scene::new(request, facts),
             agent,
             agents: request.headers.all("user-agent").nth(1).is_some(),
             readings: request.target.readings.iter().map(|raw| Reading { raw, text: text(raw) }).collect(),
@@ -109,15 +242,22 @@ impl Subject<'_, '_> {
 enum Miss<'p> {
     Address,
     Agent,
+    Asn,
+    Country,
+    Expression,
     Header(&'p str),
     Host,
     Method,
+    /// Nothing fails so far, but an expression depends on lookups.
+    Need,
     Path,
+    /// Nothing fails, but an expression has no value.
+    Undecided(Fault),
 }
 
 impl Rule {
-    /// The first matcher that fails, in Anubis's order; `None` is a match.
-    fn miss(&self, subject: &Subject<'_, '_>) -> Option<Miss<'_>> {
+    /// The first matcher that fails, in Anubis's order; `None` is a match. Lookups that are missing are added to `lookups`.
+    fn miss(&self, subject: &Subject<'_, '_>, index: usize, lookups: &mut Vec<Lookup>) -> Option<Miss<'_>> {
         let lenient = self.asks.is_lenient();
         if let Some(networks) = &self.addresses {
             // Without evidence of an address the rule takes its strict side.
@@ -145,7 +285,25 @@ impl Rule {
         if self.hosts.as_ref().is_some_and(|hosts| !hosts.is_match(subject.request.host.as_bytes())) {
             return Some(Miss::Host);
         }
-        None
+        let mut open = None;
+        if let Some(expression) = &self.expression {
+            match expression.holds(&subject.scene, lenient, index as u64, lookups) {
+                Holds::Yes => {}
+                Holds::No => return Some(Miss::Expression),
+                Holds::Need => open = Some(Miss::Need),
+                Holds::Undecided(fault) => return Some(Miss::Undecided(fault)),
+            }
+        }
+        let facts = subject.scene.facts();
+        let inside = |list: &Vec<u32>| facts.asn.is_some_and(|asn| list.contains(&asn));
+        if self.asns.as_ref().is_some_and(|asns| !inside(asns)) {
+            return Some(Miss::Asn);
+        }
+        let inside = |list: &Vec<[u8; 2]>| facts.country.is_some_and(|country| list.contains(&country));
+        if self.countries.as_ref().is_some_and(|countries| !inside(countries)) {
+            return Some(Miss::Country);
+        }
+        open
     }
 
     /// A strict rule matches when any reading does, a lenient one only when all do.
@@ -170,6 +328,17 @@ impl Rule {
                 "user_agent_regex does not believe several User-Agent lines".to_owned()
             }
             Some(Miss::Agent) => format!("user_agent_regex is not found in \"{}\"", shown(&subject.agent)),
+            Some(Miss::Asn) => match subject.scene.facts().asn {
+                Some(asn) => format!("asns does not hold {asn}"),
+                None => "asns needs the number of the visitor's network, which is not known".to_owned(),
+            },
+            Some(Miss::Country) => match subject.scene.facts().country {
+                Some(country) => format!("geoip does not hold {}", shown(&country)),
+                None => "geoip needs the visitor's country, which is not known".to_owned(),
+            },
+            Some(Miss::Expression) => "expression does not hold".to_owned(),
+            Some(Miss::Need) => "expression depends on lookups that are not made yet".to_owned(),
+            Some(Miss::Undecided(fault)) => format!("expression has no value: {}", fault.as_str()),
             Some(Miss::Header(name)) => format!("headers_regex.{name} does not match"),
             Some(Miss::Host) => format!("hosts does not hold {}", &*request.host),
             Some(Miss::Method) => format!("methods does not hold {}", request.method),

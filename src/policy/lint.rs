@@ -2,12 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::cel::Expression;
 use super::document::Place;
+use super::load::Databases;
 use super::report::Report;
 use super::rule::{Asks, Fallback, Rule, Rules, Threshold};
 
 /// Looks at the whole policy. `file` is where findings about the file as a whole are shown.
-pub(super) fn check(rules: &Rules, file: &Place, report: &mut Report) {
+pub(super) fn check(rules: &Rules, databases: Databases, file: &Place, report: &mut Report) {
     let mut names = HashSet::new();
     let mut allowed = Allowed::default();
     for (index, rule) in rules.rules.iter().enumerate() {
@@ -20,6 +22,7 @@ pub(super) fn check(rules: &Rules, file: &Place, report: &mut Report) {
         }
         everything(rule, index + 1 < rules.rules.len(), report);
         trust(rule, report);
+        database(rule, databases, report);
         covered(rule, &mut allowed, report);
     }
     report.rule = None;
@@ -54,9 +57,13 @@ fn trust(rule: &Rule, report: &mut Report) {
     if !matches!(rule.asks, Asks::Allow) || m.match_everything() {
         return;
     }
-    if m.agent.is_some() && m.keys().len() == 1 {
+    let expression = m.expression.as_ref().is_some_and(Expression::reads_only_the_agent);
+    let agents = usize::from(m.agent.is_some()) + usize::from(expression);
+    if agents > 0 && m.keys().len() == agents {
         let message = "this rule allows by the user agent alone, and anyone can send it";
-        report.lint("L25", &rule.place, message).at_key("user_agent_regex").advise("add `remote_addresses`");
+        let key = if expression { "expression" } else { "user_agent_regex" };
+        let help = "add `remote_addresses`, or `verifyFCrDNS(remoteAddress, \"...\")`";
+        report.lint("L25", &rule.place, message).at_key(key).advise(help);
     }
     if m.agent.as_ref().is_some_and(|p| p.has_loose_dot() && !p.is_anchored()) {
         let message = "an unescaped dot in this pattern matches any character";
@@ -65,6 +72,22 @@ fn trust(rule: &Rule, report: &mut Report) {
     if m.path.as_ref().is_some_and(|p| !p.is_anchored()) {
         let message = "this pattern is found anywhere in a path, also in `/private/<that>`";
         report.lint("L27", &rule.place, message).at_key("path_regex").advise("start it with `^`");
+    }
+}
+
+/// L12: a rule that needs a database which is not there, so that it matches nothing.
+fn database(rule: &Rule, databases: Databases, report: &mut Report) {
+    let m = &rule.matchers;
+    let missing = [
+        (m.asns.is_some() && !databases.asn, "asns", "geo.asn"),
+        (m.countries.is_some() && !databases.country, "geoip", "geo.country"),
+    ];
+    for (_, key, setting) in missing.into_iter().filter(|(missing, ..)| *missing) {
+        let message = format!("`{key}` needs a database, and none is loaded, so the rule matches nothing");
+        report
+            .lint("L12", &rule.place, message)
+            .at_key(key)
+            .advise(format!("set `{setting}` in the config file"));
     }
 }
 
@@ -99,8 +122,11 @@ fn covered(rule: &Rule, allowed: &mut Allowed, report: &mut Report) {
 
 /// L15: weights that no threshold judges, thresholds that never judge, thresholds without a weight.
 fn thresholds(rules: &Rules, file: &Place, report: &mut Report) {
+    if rules.thresholds.iter().any(|t| t.expression.is_random()) {
+        return;
+    }
     let weights = samples(&rules.thresholds);
-    let first = |weight: i64| rules.thresholds.iter().position(|t| !t.shadow && t.expression.holds(weight));
+    let first = |weight: i64| rules.thresholds.iter().position(|t| !t.shadow && holds(t, weight));
     let Some(place) = rules.thresholds.iter().find_map(|t| t.place.as_ref()) else { return };
     if !rules.rules.iter().any(|r| matches!(r.asks, Asks::Weigh(_))) {
         let message = "there are thresholds, but no rule that asks WEIGH, so the weight is always 0";
@@ -123,11 +149,19 @@ fn thresholds(rules: &Rules, file: &Place, report: &mut Report) {
     report.rule = None;
 }
 
+fn holds(threshold: &Threshold, weight: i64) -> bool {
+    threshold.expression.holds_at(weight, 0) == Ok(true)
+}
+
+/// How many numbers are tried: those of some hundred thresholds. Each is tried with each threshold.
+const MAX_SAMPLES: usize = 512;
+
 /// Weights at which something can change: next to every number that is written, and far away.
 fn samples(thresholds: &[Threshold]) -> Vec<i64> {
     const FAR: i64 = 1 << 40;
     let mut weights = vec![0, -FAR, FAR];
     thresholds.iter().for_each(|t| t.expression.literals(&mut weights));
+    weights.truncate(MAX_SAMPLES);
     let mut near: Vec<_> =
         weights.iter().flat_map(|w| [w.saturating_sub(1), *w, w.saturating_add(1)]).collect();
     near.sort_unstable();
@@ -143,7 +177,7 @@ fn catch_all(rules: &Rules, file: &Place, report: &mut Report) {
         rules.rules.iter().any(|r| r.asks.terminal().is_some() && !r.shadow && r.matchers.match_everything());
     let judged = samples(&rules.thresholds)
         .into_iter()
-        .all(|w| rules.thresholds.iter().any(|t| !t.shadow && t.expression.holds(w)));
+        .all(|w| rules.thresholds.iter().any(|t| !t.shadow && holds(t, w)));
     if !said && !rule && !judged {
         let message = "this policy does not say what happens to a request that no rule matches";
         let help = "add `default: ALLOW`, `CHALLENGE` or `DENY`, or a last rule with `path_regex: .*`";

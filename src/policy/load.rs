@@ -36,6 +36,17 @@ pub struct Loader {
     pub root: PathBuf,
     /// What the operator's settings say about challenges.
     pub defaults: Defaults,
+    /// The databases that are there.
+    pub databases: Databases,
+}
+
+/// Which databases of networks are loaded. Rules that need one that is not match nothing.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Databases {
+    /// The numbers of networks.
+    pub asn: bool,
+    /// Countries.
+    pub country: bool,
 }
 
 /// The settings that a policy's challenges depend on.
@@ -177,10 +188,12 @@ impl Load<'_> {
         let default = read::fallback(fields.get("default"), defaults, &mut self.report);
         let status = read::status(fields.get("status_codes"), &mut self.report);
         let shadow = fields.boolean("shadow", &mut self.report).unwrap_or(false);
+        let block_list = fields.boolean("dnsbl", &mut self.report).unwrap_or(false);
         read::unused(&fields, &mut self.report);
-        let rules = Rules { rules: std::mem::take(&mut self.rules), thresholds, default, shadow, status };
+        let rules = std::mem::take(&mut self.rules);
+        let rules = Rules { rules, thresholds, default, shadow, block_list, status };
         if !self.report.refuses() {
-            lint::check(&rules, &node.place, &mut self.report);
+            lint::check(&rules, self.loader.databases, &node.place, &mut self.report);
         }
         Some(rules)
     }

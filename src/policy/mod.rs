@@ -4,11 +4,12 @@
 //! (`compile`) that `evaluate` walks. Pure: no I/O, no clock and no randomness on a request. What a verdict looks
 //! like to a visitor, and whether a clearance pays for it, is not decided here.
 
+mod cel;
 mod compile;
 pub(crate) mod document;
 mod embedded;
 mod evaluate;
-mod expression;
+mod facts;
 mod glob;
 mod import;
 mod lint;
@@ -24,9 +25,11 @@ mod toll;
 
 use std::ops::RangeInclusive;
 
+pub use cel::Fault;
 use compile::Compiled;
 pub(crate) use document::nearest;
-pub use load::{Defaults, Loaded, Loader, Source};
+pub use facts::{Answer, Facts, Lookup};
+pub use load::{Databases, Defaults, Loaded, Loader, Source};
 pub use observe::{Observer, Step, Trace};
 pub use problem::{LoadError, Problem, Severity};
 pub use toll::Toll;
@@ -38,9 +41,17 @@ use crate::request::Request;
 pub struct Policy(Compiled);
 
 impl Policy {
-    /// Judges a request: the first rule that decides, else the first threshold, else the default.
-    pub fn evaluate<'p>(&'p self, request: &Request<'_>, observer: &mut impl Observer) -> Outcome<'p> {
-        self.0.evaluate(request, observer)
+    /// Judges a request: the first rule that decides, else the first threshold, else the default. Lookups are asked for
+    /// only where the outcome depends on them; the caller makes them, adds what came of them to the facts, and asks again.
+    /// Each round answers every lookup of the one before, and at most three follow one another: names, their addresses,
+    /// and what an expression asks about those.
+    pub fn evaluate<'p>(
+        &'p self,
+        request: &Request<'_>,
+        facts: &Facts,
+        observer: &mut impl Observer,
+    ) -> Judged<'p> {
+        self.0.evaluate(request, facts, observer)
     }
 
     /// The lowest and the highest level that its rules and thresholds ask for, of work and of waiting.
@@ -81,12 +92,28 @@ impl Action {
     }
 }
 
+/// What became of judging a request.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Judged<'p> {
+    /// It was judged.
+    Decided(Outcome<'p>),
+    /// The outcome depends on these lookups.
+    Need(Vec<Lookup>),
+    /// An expression that counts has no value.
+    Undecided {
+        /// The rule that it stands in: `bot/NAME`.
+        rule: &'p str,
+        /// Why it has none.
+        fault: Fault,
+    },
+}
+
 /// How a request was judged.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Outcome<'p> {
     /// What is done.
     pub action: Action,
-    /// What decided: `bot/NAME`, `threshold/NAME`, or `default/ACTION`.
+    /// What decided: `dnsbl`, `bot/NAME`, `threshold/NAME`, or `default/ACTION`.
     pub rule: &'p str,
     /// The sum of the WEIGH rules that were passed.
     pub weight: i64,
@@ -95,6 +122,8 @@ pub struct Outcome<'p> {
     /// The first shadowed rule or threshold that would have decided, and how. In a file that is shadowed as a whole
     /// the action is Allow, and this is what would have been done.
     pub shadow: Option<(Action, &'p str)>,
+    /// The first threshold whose expression had no value, and which therefore did not hold, and why.
+    pub fault: Option<(&'p str, Fault)>,
 }
 
 /// The `status_codes` of a policy; `None` leaves the choice to the settings.

@@ -4,6 +4,9 @@ use serde::Serialize;
 
 /// Is told about every rule, threshold and default that an evaluation looks at, in order.
 pub trait Observer {
+    /// An evaluation begins. What an earlier one told is void: it needed lookups, and this one knows more.
+    fn begin(&mut self) {}
+
     /// One of them: its name, the action it asks for, whether it matched, and a text that says why.
     fn rule(&mut self, name: &str, action: &str, matched: bool, why: impl FnOnce() -> String);
 }
@@ -34,6 +37,10 @@ pub struct Step {
 }
 
 impl Observer for Trace {
+    fn begin(&mut self) {
+        self.steps.clear();
+    }
+
     fn rule(&mut self, name: &str, action: &str, matched: bool, why: impl FnOnce() -> String) {
         self.steps.push(Step { rule: name.to_owned(), action: action.to_owned(), matched, why: why() });
     }

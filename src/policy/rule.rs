@@ -2,8 +2,8 @@
 
 use ipnet::IpNet;
 
+use super::cel::Expression;
 use super::document::Place;
-use super::expression::Expression;
 use super::glob::Globs;
 use super::pattern::Pattern;
 use super::toll::Toll;
@@ -16,6 +16,8 @@ pub(super) struct Rules {
     pub(super) thresholds: Vec<Threshold>,
     pub(super) default: Fallback,
     pub(super) shadow: bool,
+    /// `dnsbl`: whether an address on the block list is refused.
+    pub(super) block_list: bool,
     pub(super) status: Status,
 }
 
@@ -87,6 +89,11 @@ pub(super) struct Matchers {
     pub(super) methods: Vec<String>,
     pub(super) hosts: Option<Globs>,
     pub(super) paths: Option<Globs>,
+    pub(super) expression: Option<Expression>,
+    /// Numbers of networks; `None` when the rule does not ask.
+    pub(super) asns: Option<Vec<u32>>,
+    /// Countries, two letters in upper case; `None` when the rule does not ask.
+    pub(super) countries: Option<Vec<[u8; 2]>>,
 }
 
 impl Matchers {
@@ -102,6 +109,9 @@ impl Matchers {
                 .is_none_or(|p| p.matches_everything() || matches!(p.source(), "." | "^/" | "^/.*" | "/"))
             && self.hosts.as_ref().is_none_or(Globs::match_everything)
             && self.paths.as_ref().is_none_or(Globs::match_everything)
+            && self.expression.as_ref().is_none_or(Expression::always_holds)
+            && self.asns.is_none()
+            && self.countries.is_none()
     }
 
     /// Each matcher as text, for comparing rules.
@@ -121,6 +131,9 @@ impl Matchers {
         }
         keys.extend(self.hosts.iter().map(|g| format!("o {:?}", g.sources())));
         keys.extend(self.paths.iter().map(|g| format!("q {:?}", g.sources())));
+        keys.extend(self.expression.iter().map(|e| format!("e {}", e.source())));
+        keys.extend(self.asns.iter().map(|n| format!("n {n:?}")));
+        keys.extend(self.countries.iter().map(|c| format!("c {c:?}")));
         keys
     }
 }

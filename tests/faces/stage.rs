@@ -13,7 +13,7 @@ use tokio::net::TcpListener;
 use tollgate::clock::{Clock, Timestamp};
 use tollgate::crypto::{Entry, Ring, Secret, State as KeyState};
 use tollgate::gate::{Gate, Live, Settings, State, Statuses};
-use tollgate::policy::{Defaults, Loader, Source};
+use tollgate::policy::{Loader, Source};
 use tollgate::request::Peer;
 
 pub(crate) const POLICY: &str = r"
@@ -69,7 +69,7 @@ impl Stage {
 fn gate(settings: Settings) -> Gate {
     let secret = Secret::parse(&"5e".repeat(32)).unwrap();
     let ring = Ring::new(&[Entry { id: 0, state: KeyState::Sign, secret }]).unwrap();
-    let loader = Loader { root: PathBuf::from("."), defaults: Defaults::default() };
+    let loader = Loader { root: PathBuf::from("."), ..Loader::default() };
     let source = Source::Text { name: "faces.yaml".into(), text: POLICY.into() };
     let loaded = loader.load(&source).unwrap_or_else(|error| panic!("{error}"));
     let state = Arc::new(State::new(&settings.limits));

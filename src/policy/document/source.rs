@@ -111,15 +111,20 @@ impl Place {
         (text, clip(self.start)..clip(self.end))
     }
 
-    /// The place of `range` of `text`, where `text` is what this place says once it is read.
-    /// Escapes and folded lines make the two differ; then the answer is the whole place.
+    /// The place of `range` of `text`, where `text` is what this place says once it is read. White space may differ, as
+    /// it does in folded and indented text; where escapes make more of a difference the answer is the whole place.
     pub(super) fn within(&self, text: &str, range: Range<usize>) -> Self {
-        match self.file.text[self.start..self.end].find(text) {
-            Some(at) if !text.is_empty() => {
-                let start = self.start + at;
-                Self::new(&self.file, start + range.start..start + range.end.max(range.start + 1))
-            }
-            _ => self.clone(),
+        let written = &self.file.text[self.start..self.end];
+        if text.is_empty() {
+            return self.clone();
+        }
+        if let Some(at) = written.find(text) {
+            let start = self.start + at;
+            return Self::new(&self.file, start + range.start..start + range.end.max(range.start + 1));
+        }
+        match aligned(written, text, &range) {
+            Some(found) => Self::new(&self.file, self.start + found.start..self.start + found.end),
+            None => self.clone(),
         }
     }
 
@@ -134,6 +139,24 @@ impl fmt::Debug for Place {
         let (line, column) = self.line_and_column();
         write!(f, "{}:{line}:{column}", self.file.name)
     }
+}
+
+/// Finds `range` of `text` in what is written, where the two differ in white space only, and in what stands in front:
+/// a quote, or the header of a block.
+fn aligned(written: &str, text: &str, range: &Range<usize>) -> Option<Range<usize>> {
+    let header = match written.as_bytes().first()? {
+        b'|' | b'>' => written.find('\n')?,
+        b'"' | b'\'' => 1,
+        _ => 0,
+    };
+    let visible = |text: &'_ str| text.char_indices().filter(|(_, c)| !c.is_whitespace()).collect::<Vec<_>>();
+    let (here, there) = (visible(&written[header..]), visible(text));
+    // How many visible characters stand before the range, and before its end.
+    let before = |at: usize| there.partition_point(|(place, _)| *place < at);
+    let (first, last) = (before(range.start), before(range.end).max(before(range.start) + 1));
+    let same = here.len() >= last && there.iter().zip(&here).take(last).all(|(a, b)| a.1 == b.1);
+    let (start, end) = (here.get(first)?, here.get(last - 1)?);
+    same.then(|| header + start.0..header + end.0 + end.1.len_utf8())
 }
 
 /// The nearest boundary of a character at or below `at`.

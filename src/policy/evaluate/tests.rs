@@ -38,7 +38,9 @@ impl Visit<'_> {
             client: self.client.map(|c| c.parse().unwrap()),
             headers,
         };
-        then(policy.evaluate(&Request::new(parts).unwrap(), observer))
+        let judged = policy.evaluate(&Request::new(parts).unwrap(), &Facts::default(), observer);
+        let Judged::Decided(outcome) = judged else { panic!("{judged:?}") };
+        then(outcome)
     }
 }
 
@@ -317,4 +319,169 @@ fn the_policies_shipped_do_what_they_promise() {
             assert_eq!(o.shadow.map_or(Action::Allow, |s| s.0), by_quiet, "observe {target}");
         });
     }
+}
+
+/// Judges a plain visit with some facts.
+fn judge<R>(text: &str, facts: &Facts, then: impl FnOnce(Judged<'_>) -> R) -> R {
+    let policy = policy(text);
+    let parts = Parts {
+        method: b"GET",
+        target: b"/",
+        host: b"example.com",
+        scheme: b"https",
+        client: Some("203.0.113.7".parse().unwrap()),
+        headers: Headers::default(),
+    };
+    let request = Request::new(parts).unwrap();
+    then(policy.evaluate(&request, facts, &mut ()))
+}
+
+const BROKEN: &str = "expression: 'headers[\"X\"] == \"1\"'";
+const LOOKUP: &str = "expression: 'verifyFCrDNS(remoteAddress, \"x\")'";
+
+#[test]
+fn an_expression_without_a_value_counts_only_where_it_is_reached() {
+    for (rules, want) in [
+        (format!("{{name: x, action: DENY, {BROKEN}}}"), Err("bot/x")),
+        (format!("{{name: x, action: ALLOW, {BROKEN}}}"), Err("bot/x")),
+        (format!("{{name: x, action: DENY, methods: POST, {BROKEN}}}"), Ok("default/allow")),
+        (
+            format!("{{name: x, action: DENY, path_regex: .*}}\n- {{name: z, action: DENY, {BROKEN}}}"),
+            Ok("bot/x"),
+        ),
+        // A weight counts only where no rule ends the evaluation.
+        (
+            format!("{{name: x, action: WEIGH, {BROKEN}}}\n- {{name: z, action: DENY, path_regex: .*}}"),
+            Ok("bot/z"),
+        ),
+        (
+            format!("{{name: x, action: WEIGH, {BROKEN}}}\n- {{name: z, action: WEIGH, path_regex: .*}}"),
+            Err("bot/x"),
+        ),
+        // A rule that only observes leaves nothing open.
+        (format!("{{name: x, action: DENY, shadow: true, {BROKEN}}}"), Ok("default/allow")),
+        (format!("{{name: x, action: WEIGH, shadow: true, {BROKEN}}}"), Ok("default/allow")),
+    ] {
+        judge(&format!("bots:\n- {rules}\n"), &Facts::default(), |judged| {
+            let got = match judged {
+                Judged::Decided(outcome) => Ok(outcome.rule),
+                Judged::Undecided { rule, fault: Fault::Key } => Err(rule),
+                other => panic!("{rules}: {other:?}"),
+            };
+            assert_eq!(got, want, "{rules}");
+        });
+    }
+}
+
+#[test]
+fn a_lookup_is_asked_for_only_where_the_outcome_depends_on_it() {
+    let client = "203.0.113.7".parse().unwrap();
+    for (rules, needs) in [
+        (format!("{{name: x, action: DENY, {LOOKUP}}}"), true),
+        (format!("{{name: x, action: DENY, methods: POST, {LOOKUP}}}"), false),
+        // The cheap matchers that follow may fail too, and then nothing needs to be asked.
+        (format!("{{name: x, action: DENY, asns: {{match: [1]}}, {LOOKUP}}}"), false),
+        (format!("{{name: x, action: DENY, path_regex: .*}}\n- {{name: z, action: DENY, {LOOKUP}}}"), false),
+        (format!("{{name: x, action: WEIGH, {LOOKUP}}}\n- {{name: z, action: DENY, path_regex: .*}}"), false),
+        (format!("{{name: x, action: WEIGH, {LOOKUP}}}\n- {{name: z, action: DENY, methods: POST}}"), true),
+        (format!("{{name: x, action: WEIGH, {LOOKUP}}}\n- {{name: z, action: WEIGH, {BROKEN}}}"), false),
+        (format!("{{name: x, action: WEIGH, shadow: true, {LOOKUP}}}"), false),
+        (format!("{{name: x, action: DENY, shadow: true, {LOOKUP}}}"), true),
+        (
+            format!(
+                "{{name: x, action: DENY, shadow: true, path_regex: .*}}\n- {{name: z, action: DENY, shadow: true, {LOOKUP}}}"
+            ),
+            false,
+        ),
+    ] {
+        judge(&format!("bots:\n- {rules}\n"), &Facts::default(), |judged| match judged {
+            Judged::Need(lookups) if needs => assert_eq!(lookups, [Lookup::Reverse(client)], "{rules}"),
+            Judged::Need(lookups) => panic!("{rules} needs {lookups:?}"),
+            _ => assert!(!needs, "{rules} needs nothing"),
+        });
+    }
+}
+
+#[test]
+fn a_lookup_that_failed_falls_on_the_side_of_the_rule() {
+    let client = "203.0.113.7".parse().unwrap();
+    let facts = Facts { answers: vec![(Lookup::Reverse(client), Answer::Failed)], ..Facts::default() };
+    for (action, want, weight) in [
+        ("DENY", Action::Deny, 0),
+        ("CHALLENGE", Action::Challenge, 0),
+        ("ALLOW", Action::Deny, 0),
+        ("WEIGH, weight: {adjust: 3}", Action::Deny, 3),
+        ("WEIGH, weight: {adjust: -3}", Action::Deny, 0),
+    ] {
+        let text = format!(
+            "bots:\n- {{name: x, action: {action}, {LOOKUP}}}\n- {{name: z, action: DENY, path_regex: .*}}\n"
+        );
+        judge(&text, &facts, |judged| match judged {
+            Judged::Decided(outcome) => {
+                assert_eq!((outcome.action, outcome.weight), (want, weight), "{text}")
+            }
+            other => panic!("{other:?}"),
+        });
+    }
+}
+
+#[test]
+fn networks_and_countries_are_facts() {
+    let known = Facts { asn: Some(64496), country: Some(*b"BR"), ..Facts::default() };
+    for (keys, facts, want) in [
+        ("asns: {match: [1, 64496]}", &known, "bot/x"),
+        ("asns: {match: [1]}", &known, "default/allow"),
+        ("asns: {match: [64496]}", &Facts::default(), "default/allow"),
+        ("geoip: {countries: [br]}", &known, "bot/x"),
+        ("geoip: {countries: [DE, BRA]}", &known, "default/allow"),
+        ("geoip: {countries: [BR]}", &Facts::default(), "default/allow"),
+        ("geoip: {countries: [BR]}, asns: {match: [1]}", &known, "default/allow"),
+    ] {
+        judge(&format!("bots:\n- {{name: x, action: DENY, {keys}}}\n"), facts, |judged| {
+            let Judged::Decided(outcome) = judged else { panic!("{judged:?}") };
+            assert_eq!(outcome.rule, want, "{keys}");
+        });
+    }
+}
+
+#[test]
+fn the_block_list_comes_before_every_rule() {
+    let text = "bots: [{name: x, action: ALLOW, path_regex: .*}]\ndnsbl: true\n";
+    let client = "203.0.113.7".parse().unwrap();
+    judge(text, &Facts::default(), |judged| assert_eq!(judged, Judged::Need(vec![Lookup::Listed(client)])));
+    for (answer, want) in [
+        (Answer::Listed(true), (Action::Deny, "dnsbl")),
+        (Answer::Listed(false), (Action::Allow, "bot/x")),
+        (Answer::Failed, (Action::Allow, "bot/x")),
+        (Answer::Names(vec![]), (Action::Allow, "bot/x")),
+    ] {
+        let facts = Facts { answers: vec![(Lookup::Listed(client), answer)], ..Facts::default() };
+        judge(text, &facts, |judged| {
+            let Judged::Decided(outcome) = judged else { panic!("{judged:?}") };
+            assert_eq!((outcome.action, outcome.rule), want);
+        });
+    }
+    for (address, public) in [
+        ("10.0.0.1", false),
+        ("127.0.0.1", false),
+        ("100.64.0.1", false),
+        ("169.254.1.1", false),
+        ("8.8.8.8", true),
+        ("::1", false),
+        ("fd00::1", false),
+        ("2001:db8::1", true),
+    ] {
+        assert_eq!(is_public(address.parse().unwrap()), public, "{address}");
+    }
+}
+
+#[test]
+fn a_threshold_without_a_value_does_not_hold_and_is_told() {
+    let text = "bots: [{name: x, action: WEIGH, path_regex: .*}]\nthresholds:\n\
+                - {name: a, expression: 1 / (weight - 5) > 0, action: DENY}\n\
+                - {name: b, expression: weight > 0, action: CHALLENGE, challenge: {algorithm: fast, difficulty: 4}}\n";
+    judge(text, &Facts::default(), |judged| {
+        let Judged::Decided(outcome) = judged else { panic!("{judged:?}") };
+        assert_eq!((outcome.rule, outcome.fault), ("threshold/b", Some(("threshold/a", Fault::Division))));
+    });
 }

@@ -12,6 +12,9 @@ use regex_syntax::hir::{Hir, Look};
 /// The largest automaton one pattern may need, in bytes. A list of 300 agents without case takes about 200 KiB.
 const MAX_COMPILED: usize = 2 << 20;
 
+/// The largest automaton of a pattern that comes up during a request, in bytes: a visitor may have written it.
+const MAX_COMPILED_LATE: usize = 128 << 10;
+
 /// A compiled pattern.
 #[derive(Clone, Debug)]
 pub(super) struct Pattern {
@@ -38,15 +41,29 @@ impl Pattern {
     /// Compiles a pattern in Go's dialect. White space around it is cut first.
     pub(super) fn compile(text: &str) -> Result<Self, Refusal> {
         let source = text.trim();
-        let whole = 0..source.len();
         if text.ends_with("\\ ") && source.ends_with('\\') {
             let message =
                 "the blank after the last backslash is cut off with the white space around the pattern";
-            return Err(Refusal::new(whole.end - 1..whole.end, message));
+            return Err(Refusal::new(source.len() - 1..source.len(), message));
         }
+        Self::build(source, MAX_COMPILED)
+    }
+
+    /// Compiles a pattern of an expression, where white space around it counts.
+    pub(super) fn compile_exact(source: &str) -> Result<Self, Refusal> {
+        Self::build(source, MAX_COMPILED)
+    }
+
+    /// Compiles a pattern that came up during a request, within tighter bounds.
+    pub(super) fn compile_late(source: &str) -> Result<Self, Refusal> {
+        Self::build(source, MAX_COMPILED_LATE)
+    }
+
+    fn build(source: &str, limit: usize) -> Result<Self, Refusal> {
+        let whole = 0..source.len();
         let translated = translate::translate(source)?;
         let regex = RegexBuilder::new(&translated.rust)
-            .size_limit(MAX_COMPILED)
+            .size_limit(limit)
             .build()
             .map_err(|error| Refusal::new(whole, reason(&translated.rust, &error)))?;
         Ok(Self {

@@ -1,9 +1,8 @@
 //! The small values that entries are made of: patterns, lists of globs, networks, expressions.
 
 use super::fields::{Fields, Text, text};
+use crate::policy::cel::{self, Expression, Join, Scope};
 use crate::policy::document::{Node, Value};
-pub(super) use crate::policy::expression::Expression;
-use crate::policy::expression::Operator;
 use crate::policy::glob::{Globs, Subject};
 use crate::policy::pattern::Pattern;
 use crate::policy::report::Report;
@@ -83,13 +82,13 @@ pub(super) fn networks(fields: &Fields<'_>, allow: bool, report: &mut Report) ->
     out
 }
 
-/// An expression over `weight`: one text, or a map with a list under `all` or `any`.
-pub(super) fn expression(node: &Node, report: &mut Report) -> Option<Expression> {
+/// An expression: one text, or a map with a list under `all` or `any`.
+pub(super) fn expression(node: &Node, scope: Scope, report: &mut Report) -> Option<Expression> {
     let name = "expression";
     match &node.value {
         Value::Scalar(_) => {
             let text = text(node, name, Text::Exact, report)?;
-            parse(node, &text, report)
+            compiled(&[(text, node)], Join::Single, scope, report)
         }
         Value::List(_) => {
             let message = "`expression` must be text, or a map with `all` or `any`, but it is a list";
@@ -98,9 +97,9 @@ pub(super) fn expression(node: &Node, report: &mut Report) -> Option<Expression>
         }
         Value::Map(_) => {
             let fields = Fields::read(node, "expression.", &["all", "any"], &[], Text::Exact, report)?;
-            let (key, operator) = match (fields.get("all"), fields.get("any")) {
-                (Some(_), None) => ("all", Operator::And),
-                (None, Some(_)) => ("any", Operator::Or),
+            let (key, join) = match (fields.get("all"), fields.get("any")) {
+                (Some(_), None) => ("all", Join::All),
+                (None, Some(_)) => ("any", Join::Any),
                 (Some(_), Some(_)) => {
                     report
                         .error(&node.place, "`expression` has both `all` and `any`; give one of them")
@@ -114,32 +113,32 @@ pub(super) fn expression(node: &Node, report: &mut Report) -> Option<Expression>
             };
             let before = report.len();
             let items = fields.texts(key, report)?;
-            let several = items.len() > 1;
-            let parsed: Vec<_> = items
-                .iter()
-                .filter_map(|(text, node)| {
-                    let expression = parse(node, text, report)?;
-                    if several && !expression.is_bool() {
-                        report.error(&node.place, "this item is a number and not a condition").at_key(name);
-                    }
-                    Some(expression)
-                })
-                .collect();
             if items.is_empty() && !report.has_error_since(before) {
                 report.error(&node.place, format!("`expression.{key}` is empty")).at_key(name);
+                return None;
             }
-            if report.has_error_since(before) { None } else { Expression::join(operator, parsed) }
+            let expression = compiled(&items, join, scope, report);
+            if report.has_error_since(before) { None } else { expression }
         }
     }
 }
 
-fn parse(node: &Node, text: &str, report: &mut Report) -> Option<Expression> {
-    match Expression::parse(text) {
-        Ok(expression) => Some(expression),
-        Err(refusal) => {
-            let message = format!("this version cannot evaluate the expression: {}", refusal.message);
-            report.error(&node.place_of(refusal.range), message).at_key("expression");
-            None
+fn compiled(items: &[(String, &Node)], join: Join, scope: Scope, report: &mut Report) -> Option<Expression> {
+    let texts: Vec<&str> = items.iter().map(|(text, _)| text.as_str()).collect();
+    let outcome = cel::compile(&texts, join, scope);
+    for (at, refusal) in outcome.refusals {
+        let problem =
+            report.error(&items[at].1.place_of(refusal.range), refusal.message).at_key("expression");
+        if let Some(help) = refusal.help {
+            problem.advise(help);
         }
     }
+    for (at, finding) in outcome.findings {
+        let place = items[at].1.place_of(finding.range);
+        let problem = report.lint(finding.code, &place, finding.message).at_key("expression");
+        if let Some(help) = finding.help {
+            problem.advise(help);
+        }
+    }
+    outcome.expression
 }

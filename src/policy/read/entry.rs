@@ -1,9 +1,11 @@
 //! One entry of `bots`: an import or a rule.
 
-use super::block::{globs, networks, pattern};
+use super::block::{expression, globs, networks, pattern};
 use super::challenge::{self, Use};
 use super::fields::{Fields, Text};
+use super::origin;
 use super::threshold::{benchmark, unknown_action};
+use crate::policy::cel::Scope;
 use crate::policy::document::{Node, Place, Value};
 use crate::policy::glob::Subject;
 use crate::policy::load::Defaults;
@@ -49,14 +51,7 @@ const MATCHERS: [&str; 10] = [
 
 /// What a rule cannot be judged by yet. Dropping the matcher would make the rule broader than its author meant, so
 /// the file is refused.
-const NOT_YET: [(&str, &str); 6] = [
-    ("asns", "the visitor's network number"),
-    ("expression", "expressions in rules"),
-    ("geoip", "the visitor's country"),
-    ("ja4", "TLS fingerprints"),
-    ("rate", "rates"),
-    ("signals", "signals"),
-];
+const NOT_YET: [(&str, &str); 3] = [("ja4", "TLS fingerprints"), ("rate", "rates"), ("signals", "signals")];
 
 /// An entry that has been read.
 pub(in crate::policy) enum Entry {
@@ -190,6 +185,9 @@ fn matchers(fields: &Fields<'_>, allow: bool, report: &mut Report) -> Matchers {
         methods: methods(fields, report),
         hosts: globs(fields, "hosts", Subject::Host, report),
         paths: globs(fields, "paths", Subject::Path, report),
+        expression: fields.get("expression").and_then(|n| expression(n, Scope::Rule, report)),
+        asns: origin::asns(fields, report),
+        countries: origin::countries(fields, report),
     };
     if fields.get("user_agent_regex").is_some()
         && let Some(path) = fields.get("path_regex")

@@ -4,6 +4,7 @@ mod block;
 mod challenge;
 mod entry;
 mod fields;
+mod origin;
 mod setting;
 mod threshold;
 

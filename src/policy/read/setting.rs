@@ -66,11 +66,6 @@ fn dns(file: &Fields<'_>, report: &mut Report) {
         fields.integer("forward", report);
         fields.integer("reverse", report);
     }
-    if file.boolean("dnsbl", report) == Some(true)
-        && let Some(entry) = file.entry("dnsbl")
-    {
-        report.error(&entry.place, "`dnsbl`: this version cannot evaluate block lists").at_key("dnsbl");
-    }
 }
 
 fn store(file: &Fields<'_>, report: &mut Report) {

@@ -1,9 +1,10 @@
 //! The entries of `thresholds`, and `default`.
 
-use super::block::{Expression, expression};
+use super::block::expression;
 use super::challenge::{self, Use};
 use super::entry::name_of;
 use super::fields::{Fields, Text, text};
+use crate::policy::cel::{self, Join, Scope};
 use crate::policy::document::{Node, nearest};
 use crate::policy::load::Defaults;
 use crate::policy::report::Report;
@@ -31,7 +32,8 @@ pub(in crate::policy) fn read(
     };
     if items.is_empty() {
         let toll = toll::anubis_default(defaults);
-        let expression = Expression::parse("weight > 0").expect("it is an expression");
+        let built_in = cel::compile(&["weight > 0"], Join::Single, Scope::Threshold);
+        let expression = built_in.expression.expect("it is an expression");
         let asks = Asks::Challenge { toll, benchmark: false };
         return vec![Threshold { name: BUILT_IN.to_owned(), place: None, expression, asks, shadow: false }];
     }
@@ -50,7 +52,7 @@ fn one(node: &Node, defaults: &Defaults, report: &mut Report) -> Option<Threshol
         report.error(fields.place, "a threshold needs a `name`").at_key("name");
     }
     let expression = match fields.get("expression") {
-        Some(node) => expression(node, report),
+        Some(node) => expression(node, Scope::Threshold, report),
         None => {
             report
                 .error(fields.place, "a threshold needs an `expression`, such as `weight >= 10`")
@@ -87,13 +89,6 @@ fn one(node: &Node, defaults: &Defaults, report: &mut Report) -> Option<Threshol
         }
     };
     let shadow = fields.boolean("shadow", report).unwrap_or(false);
-    if let (Some(node), Some(expression)) = (fields.get("expression"), &expression)
-        && !expression.is_bool()
-    {
-        report
-            .lint("L18", &node.place, "this expression is a number and not a condition; it is never true")
-            .at_key("expression");
-    }
     if report.has_error_since(before) {
         return None;
     }
