@@ -68,7 +68,7 @@ impl Gate {
         let id = DecisionId::new(moment.seed.decision);
         let mut decision = match request {
             Err(unfit) => Decision::unfit(*unfit, id),
-            Ok(request) => match outcome(self.named(policy, mode), request, moment, observer) {
+            Ok(request) => match self.outcome(self.named(policy, mode), request, moment, observer) {
                 None => Decision::bare(Verdict::Undecided, "undecided/expression", id),
                 Some(outcome) => {
                     let mut decision = Decision::of(&outcome, id);
@@ -157,6 +157,31 @@ impl Gate {
         })
     }
 
+    /// Judges a request without a resolver: every lookup that is asked for fails, so that the rule which asks takes its
+    /// strict side. `None` when an expression that counts has no value.
+    fn outcome<'p>(
+        &self,
+        policy: &'p Policy,
+        request: &Request<'_>,
+        moment: &Moment,
+        observer: &mut impl Observer,
+    ) -> Option<Outcome<'p>> {
+        let [a, b, c, d, e, f, g, h, ..] = moment.seed.decision;
+        let mut facts = Facts {
+            chance: u64::from_le_bytes([a, b, c, d, e, f, g, h]),
+            load: self.state.load(),
+            ..Facts::default()
+        };
+        for _ in 0..ROUNDS {
+            match policy.evaluate(request, &facts, observer) {
+                Judged::Decided(outcome) => return Some(outcome),
+                Judged::Need(lookups) => lookups.into_iter().for_each(|l| facts.learn(l, Answer::Failed)),
+                Judged::Undecided { .. } => return None,
+            }
+        }
+        None
+    }
+
     /// The policy of this name; one that is not loaded is the default, counted.
     fn named(&self, name: Option<&str>, mode: Mode) -> &Policy {
         if mode == Mode::Record && name.is_some_and(|name| name != DEFAULT_POLICY) {
@@ -196,24 +221,4 @@ pub(super) fn log(face: Face, request: &Result<Request<'_>, Unfit>, decision: &D
     } else {
         line!(tracing::Level::INFO);
     }
-}
-
-/// Judges a request without a resolver: every lookup that is asked for fails, so that the rule which asks takes its
-/// strict side. `None` when an expression that counts has no value.
-fn outcome<'p>(
-    policy: &'p Policy,
-    request: &Request<'_>,
-    moment: &Moment,
-    observer: &mut impl Observer,
-) -> Option<Outcome<'p>> {
-    let [a, b, c, d, e, f, g, h, ..] = moment.seed.decision;
-    let mut facts = Facts { chance: u64::from_le_bytes([a, b, c, d, e, f, g, h]), ..Facts::default() };
-    for _ in 0..ROUNDS {
-        match policy.evaluate(request, &facts, observer) {
-            Judged::Decided(outcome) => return Some(outcome),
-            Judged::Need(lookups) => lookups.into_iter().for_each(|l| facts.learn(l, Answer::Failed)),
-            Judged::Undecided { .. } => return None,
-        }
-    }
-    None
 }

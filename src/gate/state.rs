@@ -26,6 +26,8 @@ pub struct State {
     work: Limiter<[u8; 16]>,
     wait: Limiter<[u8; 16]>,
     logged: AtomicU64,
+    /// The load averages, as the bits of floating-point numbers.
+    load: [AtomicU64; 3],
 }
 
 impl State {
@@ -41,7 +43,20 @@ impl State {
             work: Limiter::new(limits.work, CLEARANCES),
             wait: Limiter::new(limits.wait, CLEARANCES),
             logged: AtomicU64::new(0),
+            load: Default::default(),
         }
+    }
+
+    /// Takes note of this machine's load averages of one, five and fifteen minutes.
+    pub fn set_load(&self, averages: [f64; 3]) {
+        for (cell, average) in self.load.iter().zip(averages) {
+            cell.store(average.to_bits(), Ordering::Relaxed);
+        }
+    }
+
+    /// The load averages as they were last told.
+    pub(super) fn load(&self) -> [f64; 3] {
+        self.load.each_ref().map(|cell| f64::from_bits(cell.load(Ordering::Relaxed)))
     }
 
     /// Counts a decision.

@@ -28,12 +28,16 @@ const BROWSER: &[(&str, &str)] = &[("user-agent", "Mozilla/5.0 test"), ("accept"
 const START: u64 = 1_800_000_000;
 
 fn gate_with(change: impl FnOnce(&mut Settings)) -> Gate {
+    gate_under(POLICY, change)
+}
+
+fn gate_under(policy: &str, change: impl FnOnce(&mut Settings)) -> Gate {
     let mut settings = Settings::default();
     settings.challenge.size = 10;
     change(&mut settings);
     let mut loader = Loader { root: ".".into(), ..Loader::default() };
     loader.defaults.min_level = 0;
-    let policy = loader.load(&Source::Text { name: "test".into(), text: POLICY.into() }).unwrap().policy;
+    let policy = loader.load(&Source::Text { name: "test".into(), text: policy.into() }).unwrap().policy;
     let state = Arc::new(State::new(&settings.limits));
     Gate::new(settings, Ring::single(Secret::new([7; 32])), policy, state).unwrap()
 }
@@ -390,6 +394,24 @@ fn shadow_lets_through_and_says_what_would_have_been() {
     }
     let unknown = gate.decide(Face::Grpc, None, &Err(Unfit::Incomplete("target")), &at(0, 1));
     assert_eq!(unknown.verdict, Verdict::Undecided, "what cannot be decided is not let through either");
+}
+
+#[test]
+fn the_load_reaches_expressions_and_one_without_a_value_decides_nothing() {
+    let policy = r#"
+version: tollgate/v1
+default: ALLOW
+bots:
+  - {name: busy, action: DENY, expression: 'path == "/costly" && load_1m > 4.0'}
+  - {name: broken, action: DENY, expression: 'path == "/broken" && (1 / (size(path) - 7)) > 0'}
+"#;
+    let gate = gate_under(policy, |_| {});
+    let verdict = |target| decide(&gate, target, &[], &at(0, 1)).verdict;
+    assert_eq!(verdict("/costly"), Verdict::Allow);
+    gate.state.set_load([4.5, 1.0, 1.0]);
+    assert_eq!(verdict("/costly"), Verdict::Deny);
+    let broken = decide(&gate, "/broken", &[], &at(0, 1));
+    assert_eq!((broken.verdict, broken.rule), (Verdict::Undecided, "undecided/expression"));
 }
 
 #[test]

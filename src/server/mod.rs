@@ -3,6 +3,7 @@
 
 mod bind;
 mod connection;
+mod load;
 mod reload;
 mod worker;
 

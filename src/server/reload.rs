@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
-use super::Error;
+use super::{Error, load};
 use crate::admin::Reload;
 use crate::config::{self, Listen, Loaded, Settings, Sources};
 use crate::crypto::{Ring, Secret};
@@ -59,9 +59,14 @@ impl Reloader {
         let mut hangup =
             signal(SignalKind::hangup()).map_err(|source| Error::System { what: "SIGHUP", source })?;
         let mut end = pin!(end);
+        let mut samples = tokio::time::interval(load::EVERY);
         loop {
             let answer = tokio::select! {
                 () = &mut end => return Ok(()),
+                _ = samples.tick() => {
+                    self.state.set_load(load::averages());
+                    continue;
+                }
                 _ = hangup.recv() => None,
                 Some(answer) = asked.recv() => Some(answer),
             };
@@ -109,6 +114,7 @@ impl Reloader {
 pub fn gate(loaded: Loaded) -> Result<Gate, Error> {
     let Loaded { settings, policy, lints: _ } = loaded;
     let state = Arc::new(State::new(&settings.gate.limits));
+    state.set_load(load::averages());
     let ring = settings.ring.map_or_else(made_up, Ok)?;
     Ok(Gate::new(settings.gate, ring, policy, state)?)
 }
