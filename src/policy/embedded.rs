@@ -1,7 +1,7 @@
 //! The policies that are part of the program: `policies/` of the repository.
 
 /// Names as they stand after `(data)/`, with their texts.
-const FILES: [(&str, &str); 82] = [
+const FILES: [(&str, &str); 83] = [
     ("apps/allow-api-routes.yaml", include_str!("../../policies/apps/allow-api-routes.yaml")),
     ("apps/bookstack-saml.yaml", include_str!("../../policies/apps/bookstack-saml.yaml")),
     ("apps/gitea-rss-feeds.yaml", include_str!("../../policies/apps/gitea-rss-feeds.yaml")),
@@ -79,6 +79,7 @@ const FILES: [(&str, &str); 82] = [
     ("crawlers/applebot.yaml", include_str!("../../policies/crawlers/applebot.yaml")),
     ("crawlers/arquivo-pt.yaml", include_str!("../../policies/crawlers/arquivo-pt.yaml")),
     ("crawlers/bingbot.yaml", include_str!("../../policies/crawlers/bingbot.yaml")),
+    ("crawlers/claude.yaml", include_str!("../../policies/crawlers/claude.yaml")),
     ("crawlers/commoncrawl.yaml", include_str!("../../policies/crawlers/commoncrawl.yaml")),
     ("crawlers/duckduckbot.yaml", include_str!("../../policies/crawlers/duckduckbot.yaml")),
     ("crawlers/googlebot.yaml", include_str!("../../policies/crawlers/googlebot.yaml")),
