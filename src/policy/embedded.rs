@@ -1,12 +1,13 @@
 //! The policies that are part of the program: `policies/` of the repository.
 
 /// Names as they stand after `(data)/`, with their texts.
-const FILES: [(&str, &str); 83] = [
+const FILES: [(&str, &str); 85] = [
     ("apps/allow-api-routes.yaml", include_str!("../../policies/apps/allow-api-routes.yaml")),
     ("apps/bookstack-saml.yaml", include_str!("../../policies/apps/bookstack-saml.yaml")),
     ("apps/gitea-rss-feeds.yaml", include_str!("../../policies/apps/gitea-rss-feeds.yaml")),
     ("apps/qualys-ssl-labs.yml", include_str!("../../policies/apps/qualys-ssl-labs.yml")),
     ("apps/searx-checker.yml", include_str!("../../policies/apps/searx-checker.yml")),
+    ("botPolicies.yaml", include_str!("../../policies/botPolicies.yaml")),
     ("bots/_deny-pathological.yaml", include_str!("../../policies/bots/_deny-pathological.yaml")),
     (
         "bots/aggressive-brazilian-scrapers.yaml",
@@ -98,6 +99,7 @@ const FILES: [(&str, &str); 83] = [
     ("meta/ai-block-aggressive.yaml", include_str!("../../policies/meta/ai-block-aggressive.yaml")),
     ("meta/ai-block-moderate.yaml", include_str!("../../policies/meta/ai-block-moderate.yaml")),
     ("meta/ai-block-permissive.yaml", include_str!("../../policies/meta/ai-block-permissive.yaml")),
+    ("meta/default-config.yaml", include_str!("../../policies/meta/default-config.yaml")),
     ("meta/messengers-preview.yaml", include_str!("../../policies/meta/messengers-preview.yaml")),
     ("observe.yaml", include_str!("../../policies/observe.yaml")),
     ("quiet.yaml", include_str!("../../policies/quiet.yaml")),
