@@ -290,6 +290,7 @@ fn the_policies_shipped_do_what_they_promise() {
         ("Accept", b"text/html"),
         ("Accept-Language", b"en"),
         ("Accept-Encoding", b"gzip"),
+        ("Sec-Fetch-Mode", b"navigate"),
     ];
     let only = |agent: &'static [u8]| vec![("User-Agent", agent)];
     let shipped = |name: &str| Loader::default().load(&Source::Embedded(name.to_owned())).unwrap().policy;
@@ -308,8 +309,8 @@ fn the_policies_shipped_do_what_they_promise() {
         ("/", &bot, Action::Challenge, Action::Challenge),
         ("/", &liar, Action::Challenge, Action::Challenge),
         ("/", &[], Action::Challenge, Action::Challenge),
-        ("/.git/config", BROWSER, Action::Deny, Action::Challenge),
-        ("/x/.%67it/config", BROWSER, Action::Deny, Action::Challenge),
+        ("/.git/config", BROWSER, Action::Deny, Action::Deny),
+        ("/x/.%67it/config", BROWSER, Action::Deny, Action::Deny),
     ] {
         let visit = Visit { target, headers, ..VISIT };
         visit.to(&quiet, &mut (), |o| assert_eq!(o.action, by_quiet, "quiet {target} {}", o.rule));
