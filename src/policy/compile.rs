@@ -12,6 +12,7 @@ use super::read::never_there;
 use super::rule::{Asks, Fallback, Matchers, Rules};
 use super::toll::Toll;
 use super::{Policy, Status};
+use crate::request::Scheme;
 
 /// A policy ready to be asked.
 #[derive(Debug)]
@@ -43,6 +44,7 @@ pub(super) struct Rule {
     pub(super) headers: Vec<Header>,
     pub(super) methods: Vec<String>,
     pub(super) hosts: Option<Globs>,
+    pub(super) scheme: Option<Scheme>,
     pub(super) expression: Option<Expression>,
     pub(super) asns: Option<Vec<u32>>,
     pub(super) countries: Option<Vec<[u8; 2]>>,
@@ -145,6 +147,7 @@ fn rule(name: &str, asks: Asks, shadow: bool, matchers: Matchers) -> Rule {
         headers: matchers.headers.into_iter().map(|(name, pattern)| header(name, pattern)).collect(),
         methods: matchers.methods,
         hosts: matchers.hosts,
+        scheme: matchers.scheme,
         expression: matchers.expression,
         asns: matchers.asns,
         countries: matchers.countries,

@@ -251,6 +251,7 @@ enum Miss<'p> {
     /// Nothing fails so far, but an expression depends on lookups.
     Need,
     Path,
+    Scheme,
     /// Nothing fails, but an expression has no value.
     Undecided(Fault),
 }
@@ -278,6 +279,9 @@ impl Rule {
         }
         if let Some(header) = self.headers.iter().find(|h| !h.matches(subject, lenient)) {
             return Some(Miss::Header(&header.name));
+        }
+        if self.scheme.is_some_and(|scheme| scheme != subject.request.scheme) {
+            return Some(Miss::Scheme);
         }
         if !self.methods.is_empty() && !self.methods.iter().any(|m| m == subject.request.method) {
             return Some(Miss::Method);
@@ -341,6 +345,7 @@ impl Rule {
             Some(Miss::Undecided(fault)) => format!("expression has no value: {}", fault.as_str()),
             Some(Miss::Header(name)) => format!("headers_regex.{name} does not match"),
             Some(Miss::Host) => format!("hosts does not hold {}", &*request.host),
+            Some(Miss::Scheme) => format!("the scheme is {}", request.scheme.as_str()),
             Some(Miss::Method) => format!("methods does not hold {}", request.method),
             Some(Miss::Path) => {
                 let readings: Vec<_> = subject.readings.iter().map(|r| shown(r.raw)).collect();

@@ -8,6 +8,7 @@ use super::glob::Globs;
 use super::pattern::Pattern;
 use super::toll::Toll;
 use super::{Action, Status};
+use crate::request::Scheme;
 
 /// Everything a file and its imports say.
 #[derive(Debug)]
@@ -89,6 +90,7 @@ pub(super) struct Matchers {
     pub(super) methods: Vec<String>,
     pub(super) hosts: Option<Globs>,
     pub(super) paths: Option<Globs>,
+    pub(super) scheme: Option<Scheme>,
     pub(super) expression: Option<Expression>,
     /// Numbers of networks; `None` when the rule does not ask.
     pub(super) asns: Option<Vec<u32>>,
@@ -102,6 +104,7 @@ impl Matchers {
         self.addresses.is_empty()
             && self.headers.is_empty()
             && self.methods.is_empty()
+            && self.scheme.is_none()
             && self.agent.as_ref().is_none_or(Pattern::matches_everything)
             && self
                 .path
@@ -129,6 +132,7 @@ impl Matchers {
         if !self.methods.is_empty() {
             keys.push(format!("m {:?}", self.methods));
         }
+        keys.extend(self.scheme.iter().map(|s| format!("s {}", s.as_str())));
         keys.extend(self.hosts.iter().map(|g| format!("o {:?}", g.sources())));
         keys.extend(self.paths.iter().map(|g| format!("q {:?}", g.sources())));
         keys.extend(self.expression.iter().map(|e| format!("e {}", e.source())));

@@ -12,6 +12,7 @@ use crate::policy::load::Defaults;
 use crate::policy::report::Report;
 use crate::policy::rule::{Asks, Matchers, Rule};
 use crate::policy::toll;
+use crate::request::Scheme;
 
 /// What a WEIGH rule without a `weight` block adds.
 const BARE_WEIGHT: i64 = 5;
@@ -33,10 +34,10 @@ const KEYS: [&str; 12] = [
 ];
 
 /// The keys that only Tollgate knows.
-const OWN: [&str; 7] = ["shadow", "methods", "hosts", "paths", "ja4", "signals", "rate"];
+const OWN: [&str; 8] = ["shadow", "methods", "hosts", "paths", "scheme", "ja4", "signals", "rate"];
 
 /// The keys of which a rule needs at least one.
-const MATCHERS: [&str; 10] = [
+const MATCHERS: [&str; 11] = [
     "user_agent_regex",
     "path_regex",
     "headers_regex",
@@ -47,6 +48,7 @@ const MATCHERS: [&str; 10] = [
     "methods",
     "hosts",
     "paths",
+    "scheme",
 ];
 
 /// What a rule cannot be judged by yet. Dropping the matcher would make the rule broader than its author meant, so
@@ -185,6 +187,7 @@ fn matchers(fields: &Fields<'_>, allow: bool, report: &mut Report) -> Matchers {
         methods: methods(fields, report),
         hosts: globs(fields, "hosts", Subject::Host, report),
         paths: globs(fields, "paths", Subject::Path, report),
+        scheme: scheme(fields, report),
         expression: fields.get("expression").and_then(|n| expression(n, Scope::Rule, report)),
         asns: origin::asns(fields, report),
         countries: origin::countries(fields, report),
@@ -203,7 +206,7 @@ fn empty(fields: &Fields<'_>, report: &mut Report) {
     let says = |node: &Node| {
         node.items().is_none_or(|i| !i.is_empty()) && node.entries().is_none_or(|e| !e.is_empty())
     };
-    let own = |key: &str| matches!(key, "methods" | "hosts" | "paths");
+    let own = |key: &str| matches!(key, "methods" | "hosts" | "paths" | "scheme");
     if !MATCHERS.iter().any(|key| fields.get(key).is_some_and(|n| says(n) || own(key))) {
         let message = "this rule has no matcher, so it would match nothing or everything";
         report.error(fields.place, message).advise(format!("give it one of {}", MATCHERS.join(", ")));
@@ -261,6 +264,18 @@ pub(in crate::policy) fn never_there(name: &str) -> bool {
     name.is_empty()
         || name.contains(['_', '.'])
         || ["host", "transfer-encoding", "trailer"].iter().any(|n| n.eq_ignore_ascii_case(name))
+}
+
+fn scheme(fields: &Fields<'_>, report: &mut Report) -> Option<Scheme> {
+    let node = fields.get("scheme")?;
+    let text = fields.text("scheme", report)?;
+    let scheme = [Scheme::Http, Scheme::Https].into_iter().find(|scheme| scheme.as_str() == text);
+    if scheme.is_none() {
+        report
+            .error(&node.place, format!("`{}` is no scheme: http or https", text.escape_debug()))
+            .at_key("scheme");
+    }
+    scheme
 }
 
 fn methods(fields: &Fields<'_>, report: &mut Report) -> Vec<String> {
