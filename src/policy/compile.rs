@@ -10,6 +10,7 @@ use super::networks::Networks;
 use super::pattern::Pattern;
 use super::read::never_there;
 use super::rule::{Asks, Fallback, Matchers, Rules};
+use super::sieve::Sieve;
 use super::toll::Toll;
 use super::{Policy, Status};
 use crate::request::Scheme;
@@ -18,6 +19,8 @@ use crate::request::Scheme;
 #[derive(Debug)]
 pub(super) struct Compiled {
     pub(super) rules: Vec<Rule>,
+    /// Sifts the rules by their patterns of agents.
+    pub(super) agents: Sieve,
     pub(super) thresholds: Vec<Threshold>,
     pub(super) default: Asks,
     /// The name under which the default decides.
@@ -113,8 +116,11 @@ pub(super) fn compile(rules: Rules, defaults: &Defaults) -> Policy {
     let tolls = compiled.iter().map(|r| &r.asks).chain(thresholds.iter().map(|t| &t.asks)).chain([&default]);
     let levels = levels(tolls.filter_map(Asks::toll), defaults);
     let (shadow, block_list, status) = (rules.shadow, rules.block_list, rules.status);
+    let agents = compiled.iter().enumerate().filter_map(|(index, rule)| Some((index, rule.agent.as_ref()?)));
+    let agents = Sieve::new(agents);
     Policy(Compiled {
         rules: compiled,
+        agents,
         thresholds,
         default,
         default_name,

@@ -265,7 +265,7 @@ fn shipped(name: &str) -> Policy {
 }
 
 fn browse<'h>(
-    scheme: &str,
+    scheme: &'h str,
     lines: impl IntoIterator<Item = (&'h str, &'h str)>,
     policy: &Policy,
 ) -> Option<(Action, String)> {

@@ -12,6 +12,7 @@ use super::facts::{Answer, Facts, Lookup};
 use super::observe::Observer;
 use super::pattern::text;
 use super::rule::Asks;
+use super::sieve::{Chosen, Sieve};
 use super::{Action, Fault, Judged, Outcome};
 use crate::request::Request;
 
@@ -42,7 +43,7 @@ impl Compiled {
         observer: &mut impl Observer,
     ) -> Judged<'p> {
         observer.begin();
-        let subject = Subject::of(request, facts);
+        let subject = Subject::of(request, facts, &self.agents);
         let decision = match self.listed(&subject, observer).and_then(|listed| match listed {
             Some(decision) => Ok(decision),
             None => self.decide(&subject, observer),
@@ -204,6 +205,8 @@ struct Subject<'s, 'r> {
     agent: Cow<'r, [u8]>,
     /// More than one `User-Agent` line: nobody honest sends that, so no lenient rule believes it.
     agents: bool,
+    /// The rules whose pattern of agents may match.
+    chosen: Chosen,
     readings: SmallVec<[Reading<'s>; 1]>,
 }
 
@@ -214,7 +217,7 @@ struct Reading<'s> {
 }
 
 impl<'s, 'r> Subject<'s, 'r> {
-    fn of(request: &'s Request<'r>, facts: &'s Facts) -> Self {
+    fn of(request: &'s Request<'r>, facts: &'s Facts, agents: &Sieve) -> Self {
         let agent = match request.agent() {
             Cow::Borrowed(bytes) => text(bytes),
             Cow::Owned(bytes) => Cow::Owned(text(&bytes).into_owned()),
@@ -222,6 +225,7 @@ impl<'s, 'r> Subject<'s, 'r> {
         Self {
             request,
             scene: Scene::new(request, facts),
+            chosen: agents.choose(&agent),
             agent,
             agents: request.headers.all("user-agent").nth(1).is_some(),
             readings: request.target.readings.iter().map(|raw| Reading { raw, text: text(raw) }).collect(),
@@ -260,6 +264,10 @@ impl Rule {
     /// The first matcher that fails, in Anubis's order; `None` is a match. Lookups that are missing are added to `lookups`.
     fn miss(&self, subject: &Subject<'_, '_>, index: usize, lookups: &mut Vec<Lookup>) -> Option<Miss<'_>> {
         let lenient = self.asks.is_lenient();
+        // Order does not show: neither an agent nor an address can be undecided.
+        if self.agent.is_some() && !subject.chosen.has(index) {
+            return Some(Miss::Agent);
+        }
         if let Some(networks) = &self.addresses {
             // Without evidence of an address the rule takes its strict side.
             let inside = subject.request.client.map_or(!lenient, |client| networks.contains(client));

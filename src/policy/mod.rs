@@ -21,6 +21,7 @@ mod problem;
 mod read;
 mod report;
 mod rule;
+mod sieve;
 mod toll;
 
 use std::ops::RangeInclusive;

@@ -16,11 +16,14 @@ impl Observer for () {
     fn rule(&mut self, _: &str, _: &str, _: bool, _: impl FnOnce() -> String) {}
 }
 
-/// Keeps every step.
+/// Keeps steps.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Trace {
     /// The steps, in order.
     pub steps: Vec<Step>,
+    /// Whether only steps that matched are kept: of a hundred rules, a request meets a few.
+    #[serde(skip)]
+    pub matches_only: bool,
 }
 
 /// One rule, threshold or default that was looked at.
@@ -42,6 +45,9 @@ impl Observer for Trace {
     }
 
     fn rule(&mut self, name: &str, action: &str, matched: bool, why: impl FnOnce() -> String) {
+        if self.matches_only && !matched {
+            return;
+        }
         self.steps.push(Step { rule: name.to_owned(), action: action.to_owned(), matched, why: why() });
     }
 }

@@ -43,6 +43,9 @@ pub(super) struct Arguments {
     /// Judge one JSON request a line from this file (`-` is stdin), and print one JSON verdict a line
     #[arg(long, value_name = "FILE")]
     requests: Option<PathBuf>,
+    /// Trace every rule that was looked at in those lines, not only those that matched
+    #[arg(long, requires = "requests")]
+    every_step: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -61,10 +64,12 @@ pub(super) fn run(arguments: Arguments, mut sources: Sources) -> Result<(), Fail
     let gate = server::gate(config::load(&sources).map_err(Failure::Problems)?)?;
     let mut out = BufWriter::with_capacity(BUFFER, io::stdout().lock());
     let all_understood = match &arguments.requests {
-        Some(path) if path.as_os_str() == "-" => explain_lines(&gate, io::stdin().lock(), &mut out)?,
+        Some(path) if path.as_os_str() == "-" => {
+            explain_lines(&gate, arguments.every_step, io::stdin().lock(), &mut out)?
+        }
         Some(path) => {
             let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
-            explain_lines(&gate, BufReader::with_capacity(BUFFER, file), &mut out)?
+            explain_lines(&gate, arguments.every_step, BufReader::with_capacity(BUFFER, file), &mut out)?
         }
         None => {
             explain_one(&gate, &arguments, &mut out)?;
@@ -77,9 +82,14 @@ pub(super) fn run(arguments: Arguments, mut sources: Sources) -> Result<(), Fail
 
 /// Answers every line in its place. A line that is no request gets an error in that place and the next one is read: whoever
 /// pairs lines with answers must not lose count. Returns whether every line was understood.
-fn explain_lines(gate: &Gate, mut lines: impl BufRead, out: &mut impl Write) -> Result<bool, Failure> {
+fn explain_lines(
+    gate: &Gate,
+    every_step: bool,
+    mut lines: impl BufRead,
+    out: &mut impl Write,
+) -> Result<bool, Failure> {
     let (mut line, mut number, mut all_understood) = (Vec::new(), 0u64, true);
-    let mut trace = Trace::default();
+    let mut trace = Trace { matches_only: !every_step, ..Trace::default() };
     loop {
         line.clear();
         let read = lines.by_ref().take(MAX_LINE).read_until(b'\n', &mut line)?;

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use regex::bytes::{Regex, RegexBuilder};
+use regex_syntax::hir::literal::Extractor;
 use regex_syntax::hir::{Hir, Look};
 
 /// The largest automaton one pattern may need, in bytes. A list of 300 agents without case takes about 200 KiB.
@@ -14,6 +15,12 @@ const MAX_COMPILED: usize = 2 << 20;
 
 /// The largest automaton of a pattern that comes up during a request, in bytes: a visitor may have written it.
 const MAX_COMPILED_LATE: usize = 128 << 10;
+
+/// How long a beginning is, in bytes. Without case each letter doubles their number, so that four make sixteen.
+const BEGINNING: usize = 4;
+
+/// The most beginnings of one pattern: a list of a thousand agents without case.
+const MAX_BEGINNINGS: usize = 16_000;
 
 /// A compiled pattern.
 #[derive(Clone, Debug)]
@@ -77,6 +84,20 @@ impl Pattern {
     /// Whether it is found anywhere in the text.
     pub(super) fn is_match(&self, text: &[u8]) -> bool {
         self.regex.is_match(text)
+    }
+
+    /// Texts of which every match begins with one, a few bytes each; `None` when there are no such texts, or too many.
+    pub(super) fn beginnings(&self) -> Option<Vec<Vec<u8>>> {
+        let translated = translate::translate(&self.source).ok()?;
+        let found = Extractor::new()
+            .limit_literal_len(BEGINNING)
+            .limit_total(MAX_BEGINNINGS)
+            .extract(&parse(&translated.rust).ok()?);
+        let literals = found.literals()?;
+        literals
+            .iter()
+            .all(|l| !l.is_empty())
+            .then(|| literals.iter().map(|l| l.as_bytes().to_vec()).collect())
     }
 
     /// The pattern as its author wrote it, trimmed.
