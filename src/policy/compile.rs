@@ -110,7 +110,7 @@ pub(super) fn compile(rules: Rules, defaults: &Defaults) -> Policy {
         rules.rules.into_iter().map(|r| rule(&r.name, r.asks, r.shadow, r.matchers)).collect();
     let tolls = compiled.iter().map(|r| &r.asks).chain(thresholds.iter().map(|t| &t.asks)).chain([&default]);
     let levels = levels(tolls.filter_map(Asks::toll), defaults);
-    let (shadow, block_list, status) = (rules.shadow, rules.block_list, rules.status);
+    let (shadow, block_list, status) = (rules.shadow, rules.block_list.is_some(), rules.status);
     Policy(Compiled {
         rules: compiled,
         thresholds,
