@@ -8,6 +8,7 @@ use super::{DEFAULT_POLICY, Decision, DecisionId, Face, Gate, Moment, Shadow, Ve
 use crate::clearance::{self, Clearance};
 use crate::clock::Timestamp;
 use crate::crypto::{Kind, Refusal, Visitor};
+use crate::lookup::Databases;
 use crate::policy::{Answer, Facts, Judged, Observer, Outcome, Policy, Toll, Trace};
 use crate::request::{Prefix, Request, Scheme, Unfit, cookie_values};
 
@@ -68,16 +69,18 @@ impl Gate {
         let id = DecisionId::new(moment.seed.decision);
         let mut decision = match request {
             Err(unfit) => Decision::unfit(*unfit, id),
-            Ok(request) => match outcome(self.named(policy, mode), request, moment, observer) {
-                None => Decision::bare(Verdict::Undecided, "undecided/expression", id),
-                Some(outcome) => {
-                    let mut decision = Decision::of(&outcome, id);
-                    if let (Verdict::Challenge, Some(toll)) = (decision.verdict, outcome.toll) {
-                        self.accept_clearance(request, toll, moment.now, mode, &mut decision);
+            Ok(request) => {
+                match outcome(self.named(policy, mode), &self.settings.databases, request, moment, observer) {
+                    None => Decision::bare(Verdict::Undecided, "undecided/expression", id),
+                    Some(outcome) => {
+                        let mut decision = Decision::of(&outcome, id);
+                        if let (Verdict::Challenge, Some(toll)) = (decision.verdict, outcome.toll) {
+                            self.accept_clearance(request, toll, moment.now, mode, &mut decision);
+                        }
+                        decision
                     }
-                    decision
                 }
-            },
+            }
         };
         if self.settings.shadow
             && matches!(decision.verdict, Verdict::Challenge | Verdict::Deny | Verdict::Limit)
@@ -202,12 +205,17 @@ pub(super) fn log(face: Face, request: &Result<Request<'_>, Unfit>, decision: &D
 /// strict side. `None` when an expression that counts has no value.
 fn outcome<'p>(
     policy: &'p Policy,
+    databases: &Databases,
     request: &Request<'_>,
     moment: &Moment,
     observer: &mut impl Observer,
 ) -> Option<Outcome<'p>> {
     let [a, b, c, d, e, f, g, h, ..] = moment.seed.decision;
     let mut facts = Facts { chance: u64::from_le_bytes([a, b, c, d, e, f, g, h]), ..Facts::default() };
+    if let Some(client) = request.client {
+        facts.asn = policy.asks_asn().then(|| databases.asn(client)).flatten();
+        facts.country = policy.asks_country().then(|| databases.country(client)).flatten();
+    }
     for _ in 0..ROUNDS {
         match policy.evaluate(request, &facts, observer) {
             Judged::Decided(outcome) => return Some(outcome),

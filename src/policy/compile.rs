@@ -25,6 +25,10 @@ pub(super) struct Compiled {
     pub(super) shadow: bool,
     /// Whether an address on the block list is refused before any rule is asked.
     pub(super) block_list: bool,
+    /// Whether any rule asks for the number of the visitor's network.
+    pub(super) asks_asn: bool,
+    /// Whether any rule asks for the visitor's country.
+    pub(super) asks_country: bool,
     pub(super) status: Status,
     pub(super) levels: RangeInclusive<u8>,
 }
@@ -112,6 +116,8 @@ pub(super) fn compile(rules: Rules, defaults: &Defaults) -> Policy {
     let levels = levels(tolls.filter_map(Asks::toll), defaults);
     let (shadow, block_list, status) = (rules.shadow, rules.block_list.is_some(), rules.status);
     Policy(Compiled {
+        asks_asn: compiled.iter().any(|r| r.asns.is_some()),
+        asks_country: compiled.iter().any(|r| r.countries.is_some()),
         rules: compiled,
         thresholds,
         default,
