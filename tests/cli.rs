@@ -11,6 +11,9 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
+#[path = "data/mmdb.rs"]
+mod mmdb;
+
 /// A command in a folder of its own, with none of this machine's settings.
 fn tollgate(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tollgate"));
@@ -432,6 +435,50 @@ fn a_reload_takes_what_is_right_and_keeps_the_old_where_it_is_wrong() {
     assert_eq!(status(&gate), "200");
     let metrics = get(gate.address("admin"), "/metrics", "");
     assert!(metrics.contains(r#"tollgate_reloads_total{outcome="failed"} 1"#), "{metrics}");
+    assert_eq!(gate.end().0, 0);
+}
+
+#[test]
+fn networks_and_countries_are_looked_up_and_a_broken_database_changes_nothing() {
+    let folder = folder();
+    write(
+        &folder,
+        "policy.yaml",
+        "version: tollgate/v1\ndefault: ALLOW\nbots:\n  - {name: network, action: DENY, asns: {match: [4242]}}\n  - {name: country, action: DENY, geoip: {countries: [nz]}}\n",
+    );
+    write(&folder, "tollgate.yaml", "policy: policy.yaml\n");
+    let (code, _, err) = run(&folder, &["check"]);
+    assert!(code == 64 && err.contains("L12") && err.contains("set `geo.asn`"), "{code} {err}");
+    write(
+        &folder,
+        "tollgate.yaml",
+        "policy: policy.yaml\nclient: {header: x-real-ip}\ngeo: {asn: asn.mmdb, country: country.mmdb}\n",
+    );
+    let (code, _, err) = run(&folder, &["check"]);
+    assert!(code == 64 && err.contains("asn.mmdb`: No such file"), "{code} {err}");
+    assert!(err.contains("country.mmdb`: No such file") && !err.contains("L12"), "{err}");
+    let put = |name: &str, bytes: Vec<u8>| {
+        fs::write(folder.path().join(name), bytes).expect("the folder is ours");
+    };
+    put("asn.mmdb", mmdb::database("ASN", &[("192.0.2.0/24", mmdb::asn(4242))]));
+    put("country.mmdb", mmdb::database("Country", &[("2001:db8::/32", mmdb::country("NZ"))]));
+    assert_eq!(run(&folder, &["check"]).0, 0);
+
+    let mut gate = Running::on_free_ports(&folder);
+    let status = |gate: &Running, client: &str| {
+        get(gate.address("http"), "/check/", &format!("User-Agent: x\r\nX-Real-Ip: {client}\r\n"))[9..12]
+            .to_owned()
+    };
+    let seen = |gate: &Running| ["192.0.2.1", "2001:db8::1", "198.51.100.1"].map(|c| status(gate, c));
+    assert_eq!(seen(&gate), ["403", "403", "200"]);
+    put("asn.mmdb", mmdb::database("ASN", &[("198.51.100.0/24", mmdb::asn(4242))]));
+    gate.signal("-HUP");
+    gate.until("reloaded");
+    assert_eq!(seen(&gate), ["200", "403", "403"]);
+    put("asn.mmdb", b"cut off".to_vec());
+    gate.signal("-HUP");
+    gate.until("cannot reload");
+    assert_eq!(seen(&gate), ["200", "403", "403"]);
     assert_eq!(gate.end().0, 0);
 }
 

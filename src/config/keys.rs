@@ -149,6 +149,12 @@ pub const KEYS: &[Key] = &[
     flagged(key("workers", None, "threads that serve; without it one for each core"), "workers", "N"),
     key("replicas", Some("1"), "how many replicas share the traffic; more than one need a key ring"),
     key("admin.token_file", None, "file with the bearer token of the admin listener, 16 characters or more"),
+    key(
+        "geo.asn",
+        None,
+        "MMDB file with the numbers of networks, for rules with `asns`; a reload reads it again",
+    ),
+    key("geo.country", None, "MMDB file with countries, for rules with `geoip`; a reload reads it again"),
     key("limits.answers", Some("60/1m"), "answers from one network (/24, /48)"),
     key("limits.work", Some("600/1m burst 120"), "requests with one clearance for work"),
     key("limits.wait", Some("120/1m burst 24"), "requests with one clearance for waiting"),

@@ -78,7 +78,7 @@ fn loader(settings: &Settings) -> Loader {
         policy::Source::File(path) => path.parent().unwrap_or_else(|| Path::new("")).to_owned(),
         policy::Source::Embedded(_) | policy::Source::Text { .. } => PathBuf::new(),
     };
-    Loader { root, defaults: settings.defaults.clone(), ..Loader::default() }
+    Loader { root, defaults: settings.defaults.clone(), databases: settings.databases }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! All settings of a process, checked: each alone, and against each other.
 
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use super::value;
 use crate::admin::Token;
 use crate::clearance::{CookieSettings, Lives, SameSite};
 use crate::crypto::{Ring, Secret};
+use crate::lookup::{Databases, Field};
 use crate::memory::Limit;
 use crate::request::{ClientSettings, Hops, Networks};
 use crate::{gate, policy};
@@ -28,6 +30,8 @@ pub struct Settings {
     pub ring: Option<Ring>,
     /// What the policy's challenges depend on.
     pub defaults: policy::Defaults,
+    /// Which databases are named, so that rules may ask for them.
+    pub databases: policy::Databases,
     /// The rooms' own settings.
     pub gate: gate::Settings,
     /// Threads that serve.
@@ -78,6 +82,11 @@ impl Settings {
             policy: read_policy(reader, embedded),
             ring: read_keys(reader),
             defaults: read_defaults(reader, &gate.wait),
+            databases: policy::Databases {
+                asn: reader.is_set("geo.asn"),
+                country: reader.is_set("geo.country"),
+                ..Default::default()
+            },
             gate,
             workers,
             admin_token,
@@ -182,7 +191,23 @@ fn read_gate(reader: &mut Reader) -> gate::Settings {
             name: reader.optional("page.name", line),
             contact: reader.optional("page.contact", line),
         },
+        databases: read_databases(reader),
     }
+}
+
+fn read_databases(reader: &mut Reader) -> Arc<Databases> {
+    let (asn, country) = (reader.path("geo.asn"), reader.path("geo.country"));
+    let databases = Databases::load(asn.as_deref(), country.as_deref()).unwrap_or_else(|errors| {
+        for error in errors {
+            let key = match error.field {
+                Field::Asn => "geo.asn",
+                Field::Country => "geo.country",
+            };
+            reader.complain(key, error.to_string());
+        }
+        Databases::default()
+    });
+    Arc::new(databases)
 }
 
 fn read_client(reader: &mut Reader) -> ClientSettings {

@@ -172,6 +172,11 @@ impl Gate {
             load: self.state.load(),
             ..Facts::default()
         };
+        if let Some(client) = request.client {
+            let databases = &self.settings.databases;
+            facts.asn = policy.asks_asn().then(|| databases.asn(client)).flatten();
+            facts.country = policy.asks_country().then(|| databases.country(client)).flatten();
+        }
         for _ in 0..ROUNDS {
             match policy.evaluate(request, &facts, observer) {
                 Judged::Decided(outcome) => return Some(outcome),

@@ -1,6 +1,7 @@
 //! The gate's settings: every room's own, summed.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use subtle::ConstantTimeEq;
@@ -8,6 +9,7 @@ use zeroize::Zeroizing;
 
 use crate::challenge::page;
 use crate::clearance::{CookieSettings, Lives};
+use crate::lookup::Databases;
 use crate::memory::Limit;
 use crate::request::{ClientSettings, Headers, Networks, Peer};
 
@@ -36,6 +38,8 @@ pub struct Settings {
     pub limits: Limits,
     /// What pages show.
     pub page: page::Settings,
+    /// What is known about networks.
+    pub databases: Arc<Databases>,
 }
 
 impl Default for Settings {
@@ -52,6 +56,7 @@ impl Default for Settings {
             shadow: false,
             limits: Limits::default(),
             page: page::Settings::default(),
+            databases: Arc::default(),
         }
     }
 }

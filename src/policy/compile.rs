@@ -29,6 +29,10 @@ pub(super) struct Compiled {
     pub(super) shadow: bool,
     /// Whether an address on the block list is refused before any rule is asked.
     pub(super) block_list: bool,
+    /// Whether any rule asks for the number of the visitor's network.
+    pub(super) asks_asn: bool,
+    /// Whether any rule asks for the visitor's country.
+    pub(super) asks_country: bool,
     pub(super) status: Status,
     pub(super) levels: RangeInclusive<u8>,
 }
@@ -115,10 +119,12 @@ pub(super) fn compile(rules: Rules, defaults: &Defaults) -> Policy {
         rules.rules.into_iter().map(|r| rule(&r.name, r.asks, r.shadow, r.matchers)).collect();
     let tolls = compiled.iter().map(|r| &r.asks).chain(thresholds.iter().map(|t| &t.asks)).chain([&default]);
     let levels = levels(tolls.filter_map(Asks::toll), defaults);
-    let (shadow, block_list, status) = (rules.shadow, rules.block_list, rules.status);
+    let (shadow, block_list, status) = (rules.shadow, rules.block_list.is_some(), rules.status);
     let agents = compiled.iter().enumerate().filter_map(|(index, rule)| Some((index, rule.agent.as_ref()?)));
     let agents = Sieve::new(agents);
     Policy(Compiled {
+        asks_asn: compiled.iter().any(|r| r.asns.is_some()),
+        asks_country: compiled.iter().any(|r| r.countries.is_some()),
         rules: compiled,
         agents,
         thresholds,

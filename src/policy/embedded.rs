@@ -1,8 +1,9 @@
 //! The policies that are part of the program: `policies/` of the repository.
 
 /// Names as they stand after `(data)/`, with their texts.
-const FILES: [(&str, &str); 85] = [
+const FILES: [(&str, &str); 91] = [
     ("agents/automation.yaml", include_str!("../../policies/agents/automation.yaml")),
+    ("agents/crawlers-by-name.yaml", include_str!("../../policies/agents/crawlers-by-name.yaml")),
     ("agents/declared-bots.yaml", include_str!("../../policies/agents/declared-bots.yaml")),
     ("agents/http-libraries.yaml", include_str!("../../policies/agents/http-libraries.yaml")),
     ("agents/impostors.yaml", include_str!("../../policies/agents/impostors.yaml")),
@@ -36,6 +37,7 @@ const FILES: [(&str, &str); 85] = [
     ("clients/docker-client.yaml", include_str!("../../policies/clients/docker-client.yaml")),
     ("clients/facebook-preview.yaml", include_str!("../../policies/clients/facebook-preview.yaml")),
     ("clients/git.yaml", include_str!("../../policies/clients/git.yaml")),
+    ("clients/go-get.yaml", include_str!("../../policies/clients/go-get.yaml")),
     (
         "clients/google-user-triggered-fetchers.yaml",
         include_str!("../../policies/clients/google-user-triggered-fetchers.yaml"),
@@ -63,6 +65,7 @@ const FILES: [(&str, &str); 85] = [
         include_str!("../../policies/clients/small-internet-browsers/palemoon.yaml"),
     ),
     ("clients/telegram-preview.yaml", include_str!("../../policies/clients/telegram-preview.yaml")),
+    ("clients/vk-preview.yaml", include_str!("../../policies/clients/vk-preview.yaml")),
     ("clients/x-firefox-ai.yaml", include_str!("../../policies/clients/x-firefox-ai.yaml")),
     ("common/acts-like-browser.yaml", include_str!("../../policies/common/acts-like-browser.yaml")),
     ("common/allow-api-like.yaml", include_str!("../../policies/common/allow-api-like.yaml")),
@@ -76,6 +79,7 @@ const FILES: [(&str, &str); 85] = [
     ("crawlers/_allow-good.yaml", include_str!("../../policies/crawlers/_allow-good.yaml")),
     ("crawlers/ai-search.yaml", include_str!("../../policies/crawlers/ai-search.yaml")),
     ("crawlers/ai-training.yaml", include_str!("../../policies/crawlers/ai-training.yaml")),
+    ("crawlers/alibaba-cloud.yaml", include_str!("../../policies/crawlers/alibaba-cloud.yaml")),
     ("crawlers/applebot.yaml", include_str!("../../policies/crawlers/applebot.yaml")),
     ("crawlers/arquivo-pt.yaml", include_str!("../../policies/crawlers/arquivo-pt.yaml")),
     ("crawlers/bingbot.yaml", include_str!("../../policies/crawlers/bingbot.yaml")),
@@ -83,6 +87,7 @@ const FILES: [(&str, &str); 85] = [
     ("crawlers/commoncrawl.yaml", include_str!("../../policies/crawlers/commoncrawl.yaml")),
     ("crawlers/duckduckbot.yaml", include_str!("../../policies/crawlers/duckduckbot.yaml")),
     ("crawlers/googlebot.yaml", include_str!("../../policies/crawlers/googlebot.yaml")),
+    ("crawlers/huawei-cloud.yaml", include_str!("../../policies/crawlers/huawei-cloud.yaml")),
     ("crawlers/internet-archive.yaml", include_str!("../../policies/crawlers/internet-archive.yaml")),
     ("crawlers/kagibot.yaml", include_str!("../../policies/crawlers/kagibot.yaml")),
     ("crawlers/marginalia.yaml", include_str!("../../policies/crawlers/marginalia.yaml")),
@@ -91,6 +96,7 @@ const FILES: [(&str, &str); 85] = [
     ("crawlers/openai-searchbot.yaml", include_str!("../../policies/crawlers/openai-searchbot.yaml")),
     ("crawlers/perplexitybot.yaml", include_str!("../../policies/crawlers/perplexitybot.yaml")),
     ("crawlers/qwantbot.yaml", include_str!("../../policies/crawlers/qwantbot.yaml")),
+    ("crawlers/tencent-cloud.yaml", include_str!("../../policies/crawlers/tencent-cloud.yaml")),
     ("crawlers/wikimedia-citoid.yaml", include_str!("../../policies/crawlers/wikimedia-citoid.yaml")),
     ("crawlers/xai.yaml", include_str!("../../policies/crawlers/xai.yaml")),
     ("crawlers/yandexbot.yaml", include_str!("../../policies/crawlers/yandexbot.yaml")),

@@ -14,7 +14,7 @@ use super::pattern::text;
 use super::rule::Asks;
 use super::sieve::{Chosen, Sieve};
 use super::{Action, Fault, Judged, Outcome};
-use crate::request::Request;
+use crate::request::{Request, is_public};
 
 /// The rule that refuses an address on the block list.
 const BLOCK_LIST: &str = "dnsbl";
@@ -171,30 +171,6 @@ impl Compiled {
         }
         observer.rule(self.default_name, self.default.name(), true, || "nothing else decided".to_owned());
         Ok(Decision { asks: &self.default, rule: self.default_name, weight, shadow, fault })
-    }
-}
-
-/// Whether an address can be on a public list: not private, not local, not shared between many.
-fn is_public(address: IpAddr) -> bool {
-    match address {
-        IpAddr::V4(v4) => {
-            let [a, b, ..] = v4.octets();
-            let shared = a == 100 && b & 0xc0 == 64;
-            !(v4.is_private()
-                || v4.is_loopback()
-                || v4.is_link_local()
-                || v4.is_multicast()
-                || v4.is_broadcast()
-                || a == 0
-                || shared)
-        }
-        IpAddr::V6(v6) => {
-            !(v6.is_loopback()
-                || v6.is_unspecified()
-                || v6.is_multicast()
-                || v6.is_unique_local()
-                || v6.is_unicast_link_local())
-        }
     }
 }
 

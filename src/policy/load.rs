@@ -36,17 +36,20 @@ pub struct Loader {
     pub root: PathBuf,
     /// What the operator's settings say about challenges.
     pub defaults: Defaults,
-    /// The databases that are there.
+    /// What can be looked up.
     pub databases: Databases,
 }
 
-/// Which databases of networks are loaded. Rules that need one that is not match nothing.
+/// What the gate can look up about an address. Rules that need a database that is not there match nothing; what depends
+/// on a name that nobody can look up takes its strict side.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Databases {
     /// The numbers of networks.
     pub asn: bool,
     /// Countries.
     pub country: bool,
+    /// Names and the block list: a resolver.
+    pub names: bool,
 }
 
 /// The settings that a policy's challenges depend on.
@@ -189,6 +192,7 @@ impl Load<'_> {
         let status = read::status(fields.get("status_codes"), &mut self.report);
         let shadow = fields.boolean("shadow", &mut self.report).unwrap_or(false);
         let block_list = fields.boolean("dnsbl", &mut self.report).unwrap_or(false);
+        let block_list = fields.entry("dnsbl").filter(|_| block_list).map(|entry| entry.place.clone());
         read::unused(&fields, &mut self.report);
         let rules = std::mem::take(&mut self.rules);
         let rules = Rules { rules, thresholds, default, shadow, block_list, status };

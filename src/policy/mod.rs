@@ -60,6 +60,16 @@ impl Policy {
         self.0.levels.clone()
     }
 
+    /// Whether any rule asks for the number of the visitor's network: [`Facts::asn`].
+    pub fn asks_asn(&self) -> bool {
+        self.0.asks_asn
+    }
+
+    /// Whether any rule asks for the visitor's country: [`Facts::country`].
+    pub fn asks_country(&self) -> bool {
+        self.0.asks_country
+    }
+
     /// The statuses that the file asks for.
     pub fn status(&self) -> Status {
         self.0.status

@@ -17,8 +17,8 @@ pub(super) struct Rules {
     pub(super) thresholds: Vec<Threshold>,
     pub(super) default: Fallback,
     pub(super) shadow: bool,
-    /// `dnsbl`: whether an address on the block list is refused.
-    pub(super) block_list: bool,
+    /// `dnsbl: true`, where it stands: an address on the block list is refused.
+    pub(super) block_list: Option<Place>,
     pub(super) status: Status,
 }
 

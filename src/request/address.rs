@@ -11,6 +11,31 @@ pub fn parse_address(text: &[u8]) -> Option<IpAddr> {
     std::str::from_utf8(text).ok()?.parse::<IpAddr>().ok().map(|a| a.to_canonical())
 }
 
+/// Whether an address belongs to one network of the Internet, which lists and databases can know: not private, not local,
+/// not shared between many.
+pub fn is_public(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(v4) => {
+            let [a, b, ..] = v4.octets();
+            let shared = a == 100 && b & 0xc0 == 64;
+            !(v4.is_private()
+                || v4.is_loopback()
+                || v4.is_link_local()
+                || v4.is_multicast()
+                || v4.is_broadcast()
+                || a == 0
+                || shared)
+        }
+        IpAddr::V6(v6) => {
+            !(v6.is_loopback()
+                || v6.is_unspecified()
+                || v6.is_multicast()
+                || v6.is_unique_local()
+                || v6.is_unicast_link_local())
+        }
+    }
+}
+
 /// Reads `address/length`; host bits are cut, `::ffff:a.b.c.d/96+n` is `a.b.c.d/n`. A bare address is refused.
 pub fn parse_network(text: &str) -> Result<IpNet, NetworkError> {
     let bad = || NetworkError::Malformed(text.to_owned());
@@ -137,6 +162,22 @@ impl Prefix {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn private_local_and_shared_addresses_are_not_public() {
+        for (address, public) in [
+            ("10.0.0.1", false),
+            ("127.0.0.1", false),
+            ("100.64.0.1", false),
+            ("169.254.1.1", false),
+            ("8.8.8.8", true),
+            ("::1", false),
+            ("fd00::1", false),
+            ("2001:db8::1", true),
+        ] {
+            assert_eq!(is_public(address.parse().unwrap()), public, "{address}");
+        }
+    }
 
     #[test]
     fn addresses_are_strict_and_canonical() {

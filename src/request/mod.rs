@@ -13,7 +13,7 @@ mod wants;
 use std::borrow::Cow;
 use std::net::IpAddr;
 
-pub use address::{NetworkError, Networks, Prefix, parse_address, parse_network};
+pub use address::{NetworkError, Networks, Prefix, is_public, parse_address, parse_network};
 pub use cookie::{MAX_COOKIES, cookie_values, cookies_without};
 pub use facts::{ClientSettings, Hops, Peer, Source, gather};
 pub use header::{Header, Headers, MAX_HEADERS, Single};

@@ -55,6 +55,8 @@ pub(super) struct Reads {
     pub(super) path: bool,
     pub(super) query: bool,
     pub(super) chance: bool,
+    /// Names or addresses that a resolver must look up.
+    pub(super) names: bool,
 }
 
 /// A compiled part and its type.
@@ -346,6 +348,8 @@ impl Checker {
         ) {
             (self.reads.anything, self.reads.others) = (true, true);
             self.reads.chance |= function == Function::RandInt;
+            self.reads.names |=
+                matches!(function, Function::LookupHost | Function::ReverseDns | Function::VerifyFcrdns);
         }
         Typed { node: self.function(function, typed, &args), kind }
     }

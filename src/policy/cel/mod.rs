@@ -283,6 +283,11 @@ impl Expression {
         self.reads.chance
     }
 
+    /// Whether it looks up names or addresses.
+    pub(super) fn looks_up(&self) -> bool {
+        self.reads.names
+    }
+
     /// The numbers that are written in it: where its value for a weight may change.
     pub(super) fn literals(&self, out: &mut Vec<i64>) {
         literals(&self.root, out);
