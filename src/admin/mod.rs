@@ -100,7 +100,7 @@ async fn guard(Shared(token): Shared<Option<Token>>, request: Request, next: Nex
             (StatusCode::FORBIDDEN, "without a token this listener answers to localhost or an address only\n")
                 .into_response()
         }
-        _ if request.method() != Method::GET && !is_grpc(&request) => {
+        _ if !matches!(*request.method(), Method::GET | Method::HEAD) && !is_grpc(&request) => {
             (StatusCode::UNSUPPORTED_MEDIA_TYPE, "the admin API speaks gRPC\n").into_response()
         }
         _ => next.run(request).await,

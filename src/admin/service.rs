@@ -12,7 +12,7 @@ use super::proto::{
     StatsResponse, Step,
 };
 use crate::crypto::Seed;
-use crate::gate::{Decision, Moment};
+use crate::gate::{Decision, Moment, Verdict};
 use crate::policy::Trace;
 use crate::request::{self, Parts, parse_address};
 
@@ -71,7 +71,7 @@ fn explained(decision: &Decision<'_>, trace: Trace) -> ExplainResponse {
         verdict: decision.verdict.as_str().to_owned(),
         rule: decision.rule.to_owned(),
         weight: decision.weight,
-        challenge: decision.toll.map(|toll| Challenge {
+        challenge: decision.toll.filter(|_| decision.verdict == Verdict::Challenge).map(|toll| Challenge {
             kind: toll.kind.as_str().to_owned(),
             attempts: toll.attempts(),
             level: u32::from(toll.level),

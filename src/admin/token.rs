@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 use crate::request::Peer;
 
 /// The token of the admin listener. Never printed.
-#[derive(Clone)]
+#[derive(Clone, Eq, PartialEq)]
 pub struct Token(Zeroizing<Vec<u8>>);
 
 impl Token {

@@ -79,6 +79,8 @@ fn write(path: &Path, text: &str, replace: bool) -> anyhow::Result<()> {
     let mut fresh = path.as_os_str().to_owned();
     fresh.push(format!(".{}", std::process::id()));
     let fresh = PathBuf::from(fresh);
+    // One left behind by a process that was killed; in a container every process has the same id.
+    drop(fs::remove_file(&fresh));
     let written = || {
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&fresh)?;
         file.write_all(text.as_bytes())?;

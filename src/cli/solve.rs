@@ -52,6 +52,9 @@ pub(super) fn run(arguments: Arguments) -> Result<(), Failure> {
             anyhow::anyhow!("{url} is no URL; write it whole, such as https://example.com/page").into()
         );
     };
+    if !arguments.prefix.starts_with('/') || !arguments.prefix.ends_with('/') {
+        return Err(anyhow::anyhow!("--prefix {} must start and end with `/`", arguments.prefix).into());
+    }
     if HeaderValue::from_str(&arguments.user_agent).is_err() {
         return Err(anyhow::anyhow!("the agent holds characters that no header may").into());
     }

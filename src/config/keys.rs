@@ -147,7 +147,7 @@ pub const KEYS: &[Key] = &[
     key("status.deny", Some("403"), "the status of a refusal, where the face can express it"),
     flagged(key("shadow", Some("false"), "decide and report, but let everything through"), "shadow", ""),
     flagged(key("workers", None, "threads that serve; without it one for each core"), "workers", "N"),
-    key("replicas", Some("1"), "how many replicas share the traffic; more than one need a key ring"),
+    key("replicas", Some("1"), "how many replicas share the traffic; more than one need the same keys"),
     key("admin.token_file", None, "file with the bearer token of the admin listener, 16 characters or more"),
     key(
         "geo.asn",

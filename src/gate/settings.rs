@@ -151,7 +151,7 @@ impl Default for Statuses {
 }
 
 /// How much one visitor may do.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
     /// Answers from one /24 or /48.
     pub answers: Limit,

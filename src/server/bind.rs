@@ -121,6 +121,8 @@ fn bind_unix(path: &Path, mode: u32, copies: usize) -> io::Result<(SocketFile, V
     let mut fresh = path.as_os_str().to_owned();
     fresh.push(format!(".{}", std::process::id()));
     let fresh = PathBuf::from(fresh);
+    // One left behind by a process that was killed; in a container every process has the same id.
+    drop(fs::remove_file(&fresh));
     let placed = || {
         let listener = UnixListener::bind(&fresh)?;
         listener.set_nonblocking(true)?;

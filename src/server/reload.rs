@@ -8,10 +8,10 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
 use super::{Error, load};
-use crate::admin::Reload;
-use crate::config::{self, Listen, Loaded, Settings, Sources};
+use crate::admin::{Reload, Token};
+use crate::config::{self, Listen, Loaded, Log, Settings, Sources};
 use crate::crypto::{Ring, Secret};
-use crate::gate::{Gate, Live, State};
+use crate::gate::{Gate, Limits, Live, State};
 
 /// What a reload needs, and what outlives it.
 #[derive(Debug)]
@@ -20,8 +20,42 @@ pub(super) struct Reloader {
     state: Arc<State>,
     /// The key that is made up when none is configured: the same for the life of the process, or a reload would throw out everyone.
     ephemeral: Option<Ring>,
+    /// What a reload does not change.
+    fixed: Fixed,
+}
+
+/// The settings that hold from the start to the end of a process.
+#[derive(Debug, PartialEq)]
+struct Fixed {
     listen: Listen,
     workers: usize,
+    limits: Limits,
+    log: Log,
+    admin_token: Option<Token>,
+}
+
+impl Fixed {
+    fn of(settings: &Settings) -> Self {
+        Self {
+            listen: settings.listen.clone(),
+            workers: settings.workers.get(),
+            limits: settings.gate.limits,
+            log: settings.log.clone(),
+            admin_token: settings.admin_token.clone(),
+        }
+    }
+
+    /// The settings that differ.
+    fn changed(&self, other: &Self) -> Vec<&'static str> {
+        let parts = [
+            ("listen", self.listen != other.listen),
+            ("workers", self.workers != other.workers),
+            ("limits", self.limits != other.limits),
+            ("log", self.log != other.log),
+            ("admin.token_file", self.admin_token != other.admin_token),
+        ];
+        parts.into_iter().filter(|(_, changed)| *changed).map(|(name, _)| name).collect()
+    }
 }
 
 impl Reloader {
@@ -29,8 +63,8 @@ impl Reloader {
     pub(super) fn start(loaded: Loaded, sources: Sources) -> Result<(Gate, Self), Error> {
         let Loaded { settings, policy, lints: _ } = loaded;
         let state = Arc::new(State::new(&settings.gate.limits));
-        let (listen, workers) = (settings.listen.clone(), settings.workers.get());
-        let mut reloader = Self { sources, state, ephemeral: None, listen, workers };
+        let fixed = Fixed::of(&settings);
+        let mut reloader = Self { sources, state, ephemeral: None, fixed };
         let gate = reloader.gate(settings, policy)?;
         Ok((gate, reloader))
     }
@@ -101,8 +135,12 @@ impl Reloader {
         for lint in &loaded.lints {
             tracing::warn!("{lint}");
         }
-        if loaded.settings.listen != self.listen || loaded.settings.workers.get() != self.workers {
-            tracing::warn!("`listen.*` or `workers` changed; that takes effect at the next start");
+        let changed = self.fixed.changed(&Fixed::of(&loaded.settings));
+        if !changed.is_empty() {
+            tracing::warn!(
+                settings = changed.join(", "),
+                "changed; that takes effect at the next start, not now"
+            );
         }
         let gate = self.gate(loaded.settings, loaded.policy)?;
         live.store(Arc::new(gate));

@@ -28,7 +28,7 @@ pub(super) struct Arguments {
 /// Every verdict on its own path, so that each can be looked at.
 const POLICY: &str = include_str!("policy.yaml");
 
-/// Serves the site until SIGTERM or SIGINT. Reads no settings file and no environment: a first look depends on nothing.
+/// Serves the site until SIGTERM or SIGINT. Looks for no settings file and reads no environment: a first look depends on nothing.
 pub(super) fn run(arguments: Arguments, mut sources: Sources) -> Result<(), Failure> {
     arguments.settings.add_to(&mut sources);
     sources.environment.clear();

@@ -13,7 +13,6 @@ use super::Failure;
 use super::flags::SettingFlags;
 use crate::clock::Clock;
 use crate::config::{self, Sources};
-use crate::crypto::Seed;
 use crate::gate::{Decision, Gate, Moment};
 use crate::policy::Trace;
 use crate::{request, server};
@@ -26,19 +25,19 @@ pub(super) struct Arguments {
     #[arg(long, short = 't', default_value = "/", conflicts_with = "requests")]
     target: String,
     /// Its method
-    #[arg(long, short = 'X', default_value = line::METHOD)]
+    #[arg(long, short = 'X', default_value = line::METHOD, conflicts_with = "requests")]
     method: String,
     /// Its host
-    #[arg(long, default_value = line::HOST)]
+    #[arg(long, default_value = line::HOST, conflicts_with = "requests")]
     host: String,
     /// `http` or `https`
-    #[arg(long, default_value = line::SCHEME)]
+    #[arg(long, default_value = line::SCHEME, conflicts_with = "requests")]
     scheme: String,
     /// The visitor's address; without it there is no evidence for one
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "requests")]
     client: Option<String>,
     /// A header, `Name: value`; may stand several times
-    #[arg(long = "header", short = 'H', value_name = "HEADER")]
+    #[arg(long = "header", short = 'H', value_name = "HEADER", conflicts_with = "requests")]
     headers: Vec<String>,
     /// Judge one JSON request a line from this file (`-` is stdin), and print one JSON verdict a line
     #[arg(long, value_name = "FILE")]
@@ -119,8 +118,7 @@ fn explain_lines(
 }
 
 fn judge<'g>(gate: &'g Gate, asked: &Asked<'_>, trace: &mut Trace) -> Decision<'g> {
-    // Explaining issues nothing, so nothing is drawn.
-    let moment = Moment { now: Clock::System.now(), seed: Seed::from_bytes(&[0; 48]) };
+    let (moment, _) = Moment::draw(&Clock::System);
     gate.explain(asked.policy(), &request::Request::new(asked.parts()), &moment, trace)
 }
 
