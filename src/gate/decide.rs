@@ -8,12 +8,11 @@ use super::{DEFAULT_POLICY, Decision, DecisionId, Face, Gate, Moment, Shadow, Ve
 use crate::clearance::{self, Clearance};
 use crate::clock::Timestamp;
 use crate::crypto::{Kind, Refusal, Visitor};
-use crate::lookup::Databases;
 use crate::policy::{Answer, Facts, Judged, Observer, Outcome, Policy, Toll, Trace};
 use crate::request::{Prefix, Request, Scheme, Unfit, cookie_values};
 
 /// The most rounds of lookups that one evaluation asks for before it counts as undecided.
-const ROUNDS: usize = 4;
+pub(super) const ROUNDS: usize = 4;
 
 /// Whether a decision leaves a trace in memory.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -70,7 +69,7 @@ impl Gate {
         let mut decision = match request {
             Err(unfit) => Decision::unfit(*unfit, id),
             Ok(request) => {
-                match outcome(self.named(policy, mode), &self.settings.databases, request, moment, observer) {
+                match outcome(self.named(policy, mode), self.facts(request, moment), request, observer) {
                     None => Decision::bare(Verdict::Undecided, "undecided/expression", id),
                     Some(outcome) => {
                         let mut decision = Decision::of(&outcome, id);
@@ -160,6 +159,19 @@ impl Gate {
         })
     }
 
+    /// What is known beyond the request. The databases are asked only where the policy does.
+    pub(super) fn facts(&self, request: &Request<'_>, moment: &Moment) -> Facts {
+        let (policy, databases) = (&self.policy, &self.settings.databases);
+        let [a, b, c, d, e, f, g, h, ..] = moment.seed.decision;
+        Facts {
+            asn: request.client.filter(|_| policy.asks_asn()).and_then(|client| databases.asn(client)),
+            country: request.client.filter(|_| policy.asks_country()).and_then(|c| databases.country(c)),
+            chance: u64::from_le_bytes([a, b, c, d, e, f, g, h]),
+            answers: moment.known.clone(),
+            ..Facts::default()
+        }
+    }
+
     /// The policy of this name; one that is not loaded is the default, counted.
     fn named(&self, name: Option<&str>, mode: Mode) -> &Policy {
         if mode == Mode::Record && name.is_some_and(|name| name != DEFAULT_POLICY) {
@@ -201,21 +213,13 @@ pub(super) fn log(face: Face, request: &Result<Request<'_>, Unfit>, decision: &D
     }
 }
 
-/// Judges a request without a resolver: every lookup that is asked for fails, so that the rule which asks takes its
-/// strict side. `None` when an expression that counts has no value.
+/// Judges a request. Every lookup that was not made has failed, so that the rule which asks takes its strict side. `None` when an expression that counts has no value.
 fn outcome<'p>(
     policy: &'p Policy,
-    databases: &Databases,
+    mut facts: Facts,
     request: &Request<'_>,
-    moment: &Moment,
     observer: &mut impl Observer,
 ) -> Option<Outcome<'p>> {
-    let [a, b, c, d, e, f, g, h, ..] = moment.seed.decision;
-    let mut facts = Facts { chance: u64::from_le_bytes([a, b, c, d, e, f, g, h]), ..Facts::default() };
-    if let Some(client) = request.client {
-        facts.asn = policy.asks_asn().then(|| databases.asn(client)).flatten();
-        facts.country = policy.asks_country().then(|| databases.country(client)).flatten();
-    }
     for _ in 0..ROUNDS {
         match policy.evaluate(request, &facts, observer) {
             Judged::Decided(outcome) => return Some(outcome),

@@ -1,9 +1,11 @@
 //! Makes gates: the first, and another one whenever the settings are to be read again. A gate that cannot be built changes nothing.
 
 use std::future::Future;
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 
+use tokio::runtime::Handle;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
@@ -12,6 +14,8 @@ use crate::admin::Reload;
 use crate::config::{self, Listen, Loaded, Settings, Sources};
 use crate::crypto::{Ring, Secret};
 use crate::gate::{Gate, Live, State};
+use crate::lookup::{Lives, Resolver, ResolverError};
+use crate::policy::{NameLives, Policy};
 
 /// What a reload needs, and what outlives it.
 #[derive(Debug)]
@@ -22,15 +26,17 @@ pub(super) struct Reloader {
     ephemeral: Option<Ring>,
     listen: Listen,
     workers: usize,
+    /// What lookups run on.
+    runtime: Handle,
 }
 
 impl Reloader {
     /// Builds the first gate.
-    pub(super) fn start(loaded: Loaded, sources: Sources) -> Result<(Gate, Self), Error> {
+    pub(super) fn start(loaded: Loaded, sources: Sources, runtime: Handle) -> Result<(Gate, Self), Error> {
         let Loaded { settings, policy, lints: _ } = loaded;
         let state = Arc::new(State::new(&settings.gate.limits));
         let (listen, workers) = (settings.listen.clone(), settings.workers.get());
-        let mut reloader = Self { sources, state, ephemeral: None, listen, workers };
+        let mut reloader = Self { sources, state, ephemeral: None, listen, workers, runtime };
         let gate = reloader.gate(settings, policy)?;
         Ok((gate, reloader))
     }
@@ -40,12 +46,13 @@ impl Reloader {
         self.state.clone()
     }
 
-    fn gate(&mut self, settings: Settings, policy: crate::policy::Policy) -> Result<Gate, Error> {
+    fn gate(&mut self, mut settings: Settings, policy: Policy) -> Result<Gate, Error> {
         let ring = match (settings.ring, &self.ephemeral) {
             (Some(ring), _) => ring,
             (None, Some(ring)) => ring.clone(),
             (None, None) => self.ephemeral.insert(ephemeral()?).clone(),
         };
+        settings.gate.resolver = resolver(&settings.name_servers, &policy, &self.runtime)?;
         Ok(Gate::new(settings.gate, ring, policy, self.state.clone())?)
     }
 
@@ -111,6 +118,17 @@ pub fn gate(loaded: Loaded) -> Result<Gate, Error> {
     let state = Arc::new(State::new(&settings.gate.limits));
     let ring = settings.ring.map_or_else(made_up, Ok)?;
     Ok(Gate::new(settings.gate, ring, policy, state)?)
+}
+
+/// A resolver for a policy that looks names up. Every gate has its own, since the policy says how long answers hold.
+fn resolver(
+    servers: &[SocketAddr],
+    policy: &Policy,
+    runtime: &Handle,
+) -> Result<Option<Arc<Resolver>>, ResolverError> {
+    let NameLives { forward, reverse } = policy.name_lives();
+    let new = || Resolver::new(runtime.clone(), servers, Lives { forward, reverse }).map(Arc::new);
+    policy.looks_up().then(new).transpose()
 }
 
 /// An error with its causes, in one line.

@@ -110,7 +110,7 @@ fn explain_lines(gate: &Gate, mut lines: impl BufRead, out: &mut impl Write) -> 
 
 fn judge<'g>(gate: &'g Gate, asked: &Asked<'_>, trace: &mut Trace) -> Decision<'g> {
     // Explaining issues nothing, so nothing is drawn.
-    let moment = Moment { now: Clock::System.now(), seed: Seed::from_bytes(&[0; 48]) };
+    let moment = Moment { now: Clock::System.now(), seed: Seed::from_bytes(&[0; 48]), known: Vec::new() };
     gate.explain(asked.policy(), &request::Request::new(asked.parts()), &moment, trace)
 }
 
