@@ -517,6 +517,18 @@ fn names_are_looked_up_and_silence_takes_the_strict_side() {
         // An answer that misses the deadline is there for a later request.
         assert!((0..20).any(|_| status(client, path) == want), "{client} {path} never gets {want}");
     }
+    for (face, method, uri) in [
+        ("nginx", "X-Original-Method", "X-Original-Uri"),
+        ("forward", "X-Forwarded-Method", "X-Forwarded-Uri"),
+    ] {
+        let headers = format!(
+            "User-Agent: x\r\nX-Real-Ip: 192.0.2.1\r\n{method}: GET\r\n{uri}: /\r\nX-Forwarded-Host: a\r\nX-Forwarded-Proto: https\r\n"
+        );
+        let allows = || get(gate.address("http"), &format!("/auth/{face}"), &headers)[9..].starts_with('2');
+        assert!((0..20).any(|_| allows()), "{face} looks names up too");
+    }
+    let explained = || run(&folder, &["explain", "--client", "192.0.2.1", "--json"]).1;
+    assert!((0..20).any(|_| explained().contains(r#""rule":"bot/good""#)), "{}", explained());
     for client in ["192.0.2.2", "192.0.2.3"] {
         assert!(
             (0..3).all(|_| status(client, "/") == "403"),

@@ -213,7 +213,8 @@ pub(super) fn log(face: Face, request: &Result<Request<'_>, Unfit>, decision: &D
     }
 }
 
-/// Judges a request. Every lookup that was not made has failed, so that the rule which asks takes its strict side. `None` when an expression that counts has no value.
+/// Judges a request. Every lookup that was not made has failed, so that the rule which asks takes its strict side.
+/// `None` when an expression that counts has no value.
 fn outcome<'p>(
     policy: &'p Policy,
     mut facts: Facts,

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 
-use tokio::runtime::Handle;
+use tokio::runtime::{Handle, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
@@ -112,12 +112,15 @@ impl Reloader {
     }
 }
 
-/// A gate that serves nobody: for explanations. Where no key is configured it has one of its own, without a word.
-pub fn gate(loaded: Loaded) -> Result<Gate, Error> {
-    let Loaded { settings, policy, lints: _ } = loaded;
+/// A gate that serves nobody, for explanations, and the runtime that its lookups run on while it is waited on. Where no key
+/// is configured it has one of its own, without a word.
+pub fn gate(loaded: Loaded) -> Result<(Gate, Runtime), Error> {
+    let Loaded { mut settings, policy, lints: _ } = loaded;
+    let runtime = super::worker::runtime()?;
+    settings.gate.resolver = resolver(&settings.name_servers, &policy, runtime.handle())?;
     let state = Arc::new(State::new(&settings.gate.limits));
     let ring = settings.ring.map_or_else(made_up, Ok)?;
-    Ok(Gate::new(settings.gate, ring, policy, state)?)
+    Ok((Gate::new(settings.gate, ring, policy, state)?, runtime))
 }
 
 /// A resolver for a policy that looks names up. Every gate has its own, since the policy says how long answers hold.

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::Args;
+use tokio::runtime::Runtime;
 
 use super::Failure;
 use super::flags::SettingFlags;
@@ -58,16 +59,18 @@ const BUFFER: usize = 1 << 18;
 /// Explains one request for people, or many for programs.
 pub(super) fn run(arguments: Arguments, mut sources: Sources) -> Result<(), Failure> {
     arguments.settings.add_to(&mut sources);
-    let gate = server::gate(config::load(&sources).map_err(Failure::Problems)?)?;
+    let (gate, runtime) = server::gate(config::load(&sources).map_err(Failure::Problems)?)?;
     let mut out = BufWriter::with_capacity(BUFFER, io::stdout().lock());
     let all_understood = match &arguments.requests {
-        Some(path) if path.as_os_str() == "-" => explain_lines(&gate, io::stdin().lock(), &mut out)?,
+        Some(path) if path.as_os_str() == "-" => {
+            explain_lines(&gate, &runtime, io::stdin().lock(), &mut out)?
+        }
         Some(path) => {
             let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
-            explain_lines(&gate, BufReader::with_capacity(BUFFER, file), &mut out)?
+            explain_lines(&gate, &runtime, BufReader::with_capacity(BUFFER, file), &mut out)?
         }
         None => {
-            explain_one(&gate, &arguments, &mut out)?;
+            explain_one(&gate, &runtime, &arguments, &mut out)?;
             true
         }
     };
@@ -77,7 +80,12 @@ pub(super) fn run(arguments: Arguments, mut sources: Sources) -> Result<(), Fail
 
 /// Answers every line in its place. A line that is no request gets an error in that place and the next one is read: whoever
 /// pairs lines with answers must not lose count. Returns whether every line was understood.
-fn explain_lines(gate: &Gate, mut lines: impl BufRead, out: &mut impl Write) -> Result<bool, Failure> {
+fn explain_lines(
+    gate: &Gate,
+    runtime: &Runtime,
+    mut lines: impl BufRead,
+    out: &mut impl Write,
+) -> Result<bool, Failure> {
     let (mut line, mut number, mut all_understood) = (Vec::new(), 0u64, true);
     let mut trace = Trace::default();
     loop {
@@ -96,7 +104,7 @@ fn explain_lines(gate: &Gate, mut lines: impl BufRead, out: &mut impl Write) -> 
         match parsed {
             Ok(asked) => {
                 trace.steps.clear();
-                let decision = judge(gate, &asked, &mut trace);
+                let decision = judge(gate, runtime, &asked, &mut trace);
                 serde_json::to_writer(&mut *out, &Judged::new(&decision, &trace))?;
             }
             Err(error) => {
@@ -108,13 +116,22 @@ fn explain_lines(gate: &Gate, mut lines: impl BufRead, out: &mut impl Write) -> 
     }
 }
 
-fn judge<'g>(gate: &'g Gate, asked: &Asked<'_>, trace: &mut Trace) -> Decision<'g> {
+fn judge<'g>(gate: &'g Gate, runtime: &Runtime, asked: &Asked<'_>, trace: &mut Trace) -> Decision<'g> {
     // Explaining issues nothing, so nothing is drawn.
-    let moment = Moment { now: Clock::System.now(), seed: Seed::from_bytes(&[0; 48]), known: Vec::new() };
-    gate.explain(asked.policy(), &request::Request::new(asked.parts()), &moment, trace)
+    let mut moment = Moment { now: Clock::System.now(), seed: Seed::from_bytes(&[0; 48]), known: Vec::new() };
+    let request = request::Request::new(asked.parts());
+    if gate.looks_up() {
+        runtime.block_on(gate.look_up(&request, &mut moment));
+    }
+    gate.explain(asked.policy(), &request, &moment, trace)
 }
 
-fn explain_one(gate: &Gate, arguments: &Arguments, out: &mut impl Write) -> Result<(), Failure> {
+fn explain_one(
+    gate: &Gate,
+    runtime: &Runtime,
+    arguments: &Arguments,
+    out: &mut impl Write,
+) -> Result<(), Failure> {
     let mut asked = Asked::new(&arguments.method, &arguments.target, &arguments.host, &arguments.scheme);
     if let Some(client) = &arguments.client {
         request::parse_address(client.as_bytes())
@@ -127,7 +144,7 @@ fn explain_one(gate: &Gate, arguments: &Arguments, out: &mut impl Write) -> Resu
         asked.add_header(name.trim(), value.trim());
     }
     let mut trace = Trace::default();
-    let decision = judge(gate, &asked, &mut trace);
+    let decision = judge(gate, runtime, &asked, &mut trace);
     if arguments.json {
         serde_json::to_writer(&mut *out, &Judged::new(&decision, &trace))?;
         writeln!(out)?;

@@ -53,6 +53,26 @@ fn names_addresses_and_the_block_list_are_answered() {
 }
 
 #[test]
+fn an_answer_is_kept_as_long_as_it_lives() {
+    static ROWS: [name_server::Row; 1] = [("1.2.0.192.in-addr.arpa.", "a.example.")];
+    let v4 = |last| IpAddr::from([192, 0, 2, last]);
+    for (life, questions) in [(300, 2), (0, 6)] {
+        let server = name_server::start(&ROWS);
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        let life = Duration::from_secs(life);
+        let resolver =
+            Resolver::new(runtime.handle().clone(), &[server], Lives { forward: life, reverse: life })
+                .unwrap();
+        for _ in 0..3 {
+            let found = runtime.block_on(resolver.ask(Question::Names(v4(1))));
+            assert_eq!(found, Reply::Names(vec!["a.example.".into()]));
+            assert_eq!(runtime.block_on(resolver.ask(Question::Names(v4(2)))), Reply::Names(vec![]));
+        }
+        assert_eq!(name_server::asked(server), questions, "{life:?}");
+    }
+}
+
+#[test]
 fn more_questions_than_may_be_open_fail_at_once() {
     let server = name_server::start(&[("1.2.0.192.in-addr.arpa.", "dead")]);
     let question = Question::Names(IpAddr::from([192, 0, 2, 1]));
