@@ -13,6 +13,8 @@ use tempfile::TempDir;
 
 #[path = "data/mmdb.rs"]
 mod mmdb;
+#[path = "data/name_server.rs"]
+mod name_server;
 
 /// A command in a folder of its own, with none of this machine's settings.
 fn tollgate(folder: &Path, arguments: &[&str]) -> Command {
@@ -479,6 +481,60 @@ fn networks_and_countries_are_looked_up_and_a_broken_database_changes_nothing() 
     gate.signal("-HUP");
     gate.until("cannot reload");
     assert_eq!(seen(&gate), ["200", "403", "403"]);
+    assert_eq!(gate.end().0, 0);
+}
+
+#[test]
+fn names_are_looked_up_and_silence_takes_the_strict_side() {
+    let server = name_server::start(&[
+        ("1.2.0.192.in-addr.arpa.", "crawl.good.example."),
+        ("2.2.0.192.in-addr.arpa.", "crawl.good.example."),
+        ("3.2.0.192.in-addr.arpa.", "dead"),
+        ("crawl.good.example.", "192.0.2.1"),
+        ("4.2.0.192.dnsbl.dronebl.org.", "127.0.0.3"),
+    ]);
+    let folder = folder();
+    write(
+        &folder,
+        "policy.yaml",
+        "version: tollgate/v1\ndefault: DENY\ndnsbl: true\nbots:\n  - name: good\n    action: ALLOW\n    expression: verifyFCrDNS(remoteAddress, \"[.]good[.]example$\")\n  - {name: open, action: ALLOW, paths: [/open]}\n",
+    );
+    write(
+        &folder,
+        "tollgate.yaml",
+        &format!("policy: policy.yaml\nclient: {{header: x-real-ip}}\ndns: {{servers: ['{server}']}}\n"),
+    );
+    let (code, out, err) = run(&folder, &["check"]);
+    assert_eq!((code, err.as_str()), (0, ""), "{out}");
+    let gate = Running::on_free_ports(&folder);
+    let status = |client: &str, path: &str| {
+        let headers = format!("User-Agent: x\r\nX-Real-Ip: {client}\r\n");
+        get(gate.address("http"), &format!("/check{path}"), &headers)[9..12].to_owned()
+    };
+    for (client, path, want) in
+        [("192.0.2.1", "/", "200"), ("192.0.2.4", "/open", "403"), ("192.0.2.5", "/open", "200")]
+    {
+        // An answer that misses the deadline is there for a later request.
+        assert!((0..20).any(|_| status(client, path) == want), "{client} {path} never gets {want}");
+    }
+    for (face, method, uri) in [
+        ("nginx", "X-Original-Method", "X-Original-Uri"),
+        ("forward", "X-Forwarded-Method", "X-Forwarded-Uri"),
+    ] {
+        let headers = format!(
+            "User-Agent: x\r\nX-Real-Ip: 192.0.2.1\r\n{method}: GET\r\n{uri}: /\r\nX-Forwarded-Host: a\r\nX-Forwarded-Proto: https\r\n"
+        );
+        let allows = || get(gate.address("http"), &format!("/auth/{face}"), &headers)[9..].starts_with('2');
+        assert!((0..20).any(|_| allows()), "{face} looks names up too");
+    }
+    let explained = || run(&folder, &["explain", "--client", "192.0.2.1", "--json"]).1;
+    assert!((0..20).any(|_| explained().contains(r#""rule":"bot/good""#)), "{}", explained());
+    for client in ["192.0.2.2", "192.0.2.3"] {
+        assert!(
+            (0..3).all(|_| status(client, "/") == "403"),
+            "{client} is not let in for a name it only claims"
+        );
+    }
     assert_eq!(gate.end().0, 0);
 }
 

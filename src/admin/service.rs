@@ -39,11 +39,13 @@ impl admin_server::Admin for Service {
             headers: asked.headers.iter().map(|h| (h.name.as_bytes(), h.value.as_slice())).collect(),
         };
         let seed = Seed::draw().map_err(|_| Status::unavailable("the system has no randomness"))?;
-        let moment = Moment { now: self.0.clock.now(), seed };
+        let mut moment = Moment { now: self.0.clock.now(), seed, known: Vec::new() };
         let policy = Some(asked.policy.as_str()).filter(|name| !name.is_empty());
-        let gate = self.0.live.load();
+        let gate = self.0.live.load_full();
+        let request = request::Request::new(parts);
+        gate.look_up(&request, &mut moment).await;
         let mut trace = Trace::default();
-        let decision = gate.explain(policy, &request::Request::new(parts), &moment, &mut trace);
+        let decision = gate.explain(policy, &request, &moment, &mut trace);
         Ok(Response::new(explained(&decision, trace)))
     }
 

@@ -155,6 +155,11 @@ pub const KEYS: &[Key] = &[
         "MMDB file with the numbers of networks, for rules with `asns`; a reload reads it again",
     ),
     key("geo.country", None, "MMDB file with countries, for rules with `geoip`; a reload reads it again"),
+    key(
+        "dns.servers",
+        None,
+        "name servers for rules that look names up, as addresses with or without a port; without it the system's",
+    ),
     key("limits.answers", Some("60/1m"), "answers from one network (/24, /48)"),
     key("limits.work", Some("600/1m burst 120"), "requests with one clearance for work"),
     key("limits.wait", Some("120/1m burst 24"), "requests with one clearance for waiting"),

@@ -1,5 +1,6 @@
 //! All settings of a process, checked: each alone, and against each other.
 
+use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::thread;
@@ -34,6 +35,8 @@ pub struct Settings {
     pub databases: policy::Databases,
     /// The rooms' own settings.
     pub gate: gate::Settings,
+    /// The name servers that are asked; none for the system's.
+    pub name_servers: Vec<SocketAddr>,
     /// Threads that serve.
     pub workers: NonZeroUsize,
     /// What the admin listener asks for.
@@ -85,9 +88,9 @@ impl Settings {
             databases: policy::Databases {
                 asn: reader.is_set("geo.asn"),
                 country: reader.is_set("geo.country"),
-                ..Default::default()
             },
             gate,
+            name_servers: read_name_servers(reader),
             workers,
             admin_token,
             log: read_log(reader),
@@ -192,7 +195,23 @@ fn read_gate(reader: &mut Reader) -> gate::Settings {
             contact: reader.optional("page.contact", line),
         },
         databases: read_databases(reader),
+        resolver: None,
     }
+}
+
+fn read_name_servers(reader: &mut Reader) -> Vec<SocketAddr> {
+    let mut servers = Vec::new();
+    for text in reader.list("dns.servers") {
+        let server =
+            text.parse().or_else(|_| text.parse().map(|address: IpAddr| SocketAddr::new(address, 53)));
+        match server {
+            Ok(server) => servers.push(server),
+            Err(_) => {
+                reader.complain("dns.servers", format!("`{text}` is no address, with or without a port"))
+            }
+        }
+    }
+    servers
 }
 
 fn read_databases(reader: &mut Reader) -> Arc<Databases> {

@@ -4,6 +4,7 @@
 mod read;
 mod write;
 
+use arc_swap::Guard;
 use envoy_types::pb::envoy::service::auth::v3::authorization_server::{Authorization, AuthorizationServer};
 use envoy_types::pb::envoy::service::auth::v3::{CheckRequest, CheckResponse};
 use tonic::metadata::MetadataMap;
@@ -33,8 +34,13 @@ impl Authorization for Service {
     async fn check(&self, request: Request<CheckRequest>) -> Result<Response<CheckResponse>, Status> {
         let (metadata, extensions, check) = request.into_parts();
         let peer = extensions.get::<Peer>().copied();
-        let gate = self.live.load();
-        let (moment, drawn) = Moment::draw(&self.clock);
+        let mut gate = self.live.load();
+        let (mut moment, drawn) = Moment::draw(&self.clock);
+        if gate.looks_up() {
+            let held = Guard::into_inner(gate);
+            look_up(&held, &metadata, peer, &check, &mut moment).await;
+            gate = Guard::from_inner(held);
+        }
         let response = gate.contained(
             Face::Grpc.as_str(),
             || {
@@ -54,12 +60,37 @@ fn trusted(gate: &Gate, metadata: &MetadataMap, peer: Option<Peer>) -> Result<Pe
     peer.filter(|peer| gate.trusts(*peer, &shown)).ok_or(Unfit::Incomplete("peer"))
 }
 
+/// Has looked up what the decision needs. What is answered without a rule needs nothing.
+async fn look_up(
+    gate: &Gate,
+    metadata: &MetadataMap,
+    peer: Option<Peer>,
+    check: &CheckRequest,
+    moment: &mut Moment,
+) {
+    let request = gate.contained(
+        Face::Grpc.as_str(),
+        || asked(gate, trusted(gate, metadata, peer), check),
+        || Err(Unfit::Incomplete("request")),
+    );
+    if !request.as_ref().is_ok_and(|request| gate.is_public(request)) {
+        gate.look_up(&request, moment).await;
+    }
+}
+
+/// The visitor's request.
+fn asked<'a>(
+    gate: &Gate,
+    asker: Result<Peer, Unfit>,
+    check: &'a CheckRequest,
+) -> Result<crate::request::Request<'a>, Unfit> {
+    let peer = asker?;
+    let http = read::http(check).ok_or(Unfit::Incomplete("request"))?;
+    gather(read::source(check, http), read::headers(http), peer, gate.client_settings())
+}
+
 fn answer(gate: &Gate, asker: Result<Peer, Unfit>, check: &CheckRequest, moment: &Moment) -> CheckResponse {
-    let http = read::http(check).ok_or(Unfit::Incomplete("request"));
-    let request = asker.and_then(|peer| {
-        let http = http?;
-        gather(read::source(check, http), read::headers(http), peer, gate.client_settings())
-    });
+    let request = asked(gate, asker, check);
     let answer = gate.answer(Face::Grpc, read::policy(check), &request, moment);
-    write::encode(answer, || Passing::of(http.ok(), request.as_ref().ok(), &gate.cookie_names()))
+    write::encode(answer, || Passing::of(read::http(check), request.as_ref().ok(), &gate.cookie_names()))
 }

@@ -12,7 +12,7 @@ use crate::policy::{Answer, Facts, Judged, Observer, Outcome, Policy, Toll, Trac
 use crate::request::{Prefix, Request, Scheme, Unfit, cookie_values};
 
 /// The most rounds of lookups that one evaluation asks for before it counts as undecided.
-const ROUNDS: usize = 4;
+pub(super) const ROUNDS: usize = 4;
 
 /// Whether a decision leaves a trace in memory.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -37,7 +37,9 @@ impl Gate {
         self.state.count(face, &decision);
         if let Err(Unfit::Incomplete(fact)) = request {
             self.state.metrics.undecided(fact);
-            if self.state.log_due(moment.now) {
+            if *fact == "peer" && self.state.log_due(moment.now) {
+                warn!(face = face.as_str(), id = %decision.id, "the asking proxy is not trusted: its address is not in `trust.peers`, and it shows no secret");
+            } else if self.state.log_due(moment.now) {
                 warn!(face = face.as_str(), missing = fact, id = %decision.id, "cannot decide: the proxy must say each fact once; see the example for your proxy");
             }
         }
@@ -68,16 +70,18 @@ impl Gate {
         let id = DecisionId::new(moment.seed.decision);
         let mut decision = match request {
             Err(unfit) => Decision::unfit(*unfit, id),
-            Ok(request) => match self.outcome(self.named(policy, mode), request, moment, observer) {
-                None => Decision::bare(Verdict::Undecided, "undecided/expression", id),
-                Some(outcome) => {
-                    let mut decision = Decision::of(&outcome, id);
-                    if let (Verdict::Challenge, Some(toll)) = (decision.verdict, outcome.toll) {
-                        self.accept_clearance(request, toll, moment.now, mode, &mut decision);
+            Ok(request) => {
+                match outcome(self.named(policy, mode), self.facts(request, moment), request, observer) {
+                    None => Decision::bare(Verdict::Undecided, "undecided/expression", id),
+                    Some(outcome) => {
+                        let mut decision = Decision::of(&outcome, id);
+                        if let (Verdict::Challenge, Some(toll)) = (decision.verdict, outcome.toll) {
+                            self.accept_clearance(request, toll, moment.now, mode, &mut decision);
+                        }
+                        decision
                     }
-                    decision
                 }
-            },
+            }
         };
         if self.settings.shadow
             && matches!(decision.verdict, Verdict::Challenge | Verdict::Deny | Verdict::Limit)
@@ -157,34 +161,17 @@ impl Gate {
         })
     }
 
-    /// Judges a request without a resolver: every lookup that is asked for fails, so that the rule which asks takes its
-    /// strict side. `None` when an expression that counts has no value.
-    fn outcome<'p>(
-        &self,
-        policy: &'p Policy,
-        request: &Request<'_>,
-        moment: &Moment,
-        observer: &mut impl Observer,
-    ) -> Option<Outcome<'p>> {
+    /// What is known beyond the request. The databases are asked only where the policy does.
+    pub(super) fn facts(&self, request: &Request<'_>, moment: &Moment) -> Facts {
+        let (policy, databases) = (&self.policy, &self.settings.databases);
         let [a, b, c, d, e, f, g, h, ..] = moment.seed.decision;
-        let mut facts = Facts {
+        Facts {
+            asn: request.client.filter(|_| policy.asks_asn()).and_then(|client| databases.asn(client)),
+            country: request.client.filter(|_| policy.asks_country()).and_then(|c| databases.country(c)),
             chance: u64::from_le_bytes([a, b, c, d, e, f, g, h]),
             load: self.state.load(),
-            ..Facts::default()
-        };
-        if let Some(client) = request.client {
-            let databases = &self.settings.databases;
-            facts.asn = policy.asks_asn().then(|| databases.asn(client)).flatten();
-            facts.country = policy.asks_country().then(|| databases.country(client)).flatten();
+            answers: moment.known.clone(),
         }
-        for _ in 0..ROUNDS {
-            match policy.evaluate(request, &facts, observer) {
-                Judged::Decided(outcome) => return Some(outcome),
-                Judged::Need(lookups) => lookups.into_iter().for_each(|l| facts.learn(l, Answer::Failed)),
-                Judged::Undecided { .. } => return None,
-            }
-        }
-        None
     }
 
     /// The policy of this name; one that is not loaded is the default, counted.
@@ -226,4 +213,22 @@ pub(super) fn log(face: Face, request: &Result<Request<'_>, Unfit>, decision: &D
     } else {
         line!(tracing::Level::INFO);
     }
+}
+
+/// Judges a request. Every lookup that was not made has failed, so that the rule which asks takes its strict side.
+/// `None` when an expression that counts has no value.
+fn outcome<'p>(
+    policy: &'p Policy,
+    mut facts: Facts,
+    request: &Request<'_>,
+    observer: &mut impl Observer,
+) -> Option<Outcome<'p>> {
+    for _ in 0..ROUNDS {
+        match policy.evaluate(request, &facts, observer) {
+            Judged::Decided(outcome) => return Some(outcome),
+            Judged::Need(lookups) => lookups.into_iter().for_each(|l| facts.learn(l, Answer::Failed)),
+            Judged::Undecided { .. } => return None,
+        }
+    }
+    None
 }

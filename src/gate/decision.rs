@@ -4,16 +4,18 @@ use std::fmt;
 
 use crate::clock::{Clock, Timestamp};
 use crate::crypto::{Refusal, Seed};
-use crate::policy::{Action, Outcome, Toll};
+use crate::policy::{Action, Answer, Lookup, Outcome, Toll};
 use crate::request::Unfit;
 
-/// What time and chance bring to a decision: arguments, so that a decision can be repeated.
-#[derive(Clone, Copy, Debug)]
+/// What time, chance and lookups bring to a decision: arguments, so that a decision can be repeated.
+#[derive(Clone, Debug)]
 pub struct Moment {
     /// When the question arrived.
     pub now: Timestamp,
     /// Fresh randomness.
     pub seed: Seed,
+    /// What was looked up ([`Gate::look_up`](super::Gate::look_up)); whatever else the policy asks for has failed.
+    pub known: Vec<(Lookup, Answer)>,
 }
 
 impl Moment {
@@ -21,7 +23,14 @@ impl Moment {
     pub fn draw(clock: &Clock) -> (Self, Result<(), Unfit>) {
         let drawn = Seed::draw();
         let fit = drawn.map(drop).map_err(|_| Unfit::Incomplete("randomness"));
-        (Self { now: clock.now(), seed: drawn.unwrap_or_else(|_| Seed::from_bytes(&[0; 48])) }, fit)
+        (
+            Self {
+                now: clock.now(),
+                seed: drawn.unwrap_or_else(|_| Seed::from_bytes(&[0; 48])),
+                known: Vec::new(),
+            },
+            fit,
+        )
     }
 }
 

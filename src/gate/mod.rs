@@ -4,6 +4,7 @@
 mod answer;
 mod decide;
 mod decision;
+mod names;
 mod public;
 mod refusal;
 mod response;

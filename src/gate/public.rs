@@ -18,6 +18,12 @@ impl Gate {
             && request.target.readings.all(|reading| reading.starts_with(prefix))
     }
 
+    /// Whether a target is nginx's error page, which judges another request than the one for itself.
+    pub fn is_error_page(&self, target: &[u8]) -> bool {
+        let path = target.split(|b| *b == b'?').next().unwrap_or_default();
+        path.strip_prefix(self.settings.prefix.as_bytes()) == Some(b"page")
+    }
+
     /// Answers a request that a proxy routed to the public prefix. `form` is the body of a form post. `asked` is the
     /// request that nginx's error page describes in `X-Forwarded-*`; only `page` looks at it.
     pub fn public<'r>(

@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 
 use crate::challenge::page;
 use crate::clearance::{CookieSettings, Lives};
-use crate::lookup::Databases;
+use crate::lookup::{Databases, Resolver};
 use crate::memory::Limit;
 use crate::request::{ClientSettings, Headers, Networks, Peer};
 
@@ -40,6 +40,8 @@ pub struct Settings {
     pub page: page::Settings,
     /// What is known about networks.
     pub databases: Arc<Databases>,
+    /// Who looks names up; without one every lookup fails.
+    pub resolver: Option<Arc<Resolver>>,
 }
 
 impl Default for Settings {
@@ -57,6 +59,7 @@ impl Default for Settings {
             limits: Limits::default(),
             page: page::Settings::default(),
             databases: Arc::default(),
+            resolver: None,
         }
     }
 }

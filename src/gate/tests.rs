@@ -47,7 +47,11 @@ fn gate() -> Gate {
 }
 
 fn at(second: u64, seed: u8) -> Moment {
-    Moment { now: Timestamp::from_seconds(START + second), seed: Seed::from_bytes(&[seed; 48]) }
+    Moment {
+        now: Timestamp::from_seconds(START + second),
+        seed: Seed::from_bytes(&[seed; 48]),
+        known: Vec::new(),
+    }
 }
 
 fn asking<'a>(

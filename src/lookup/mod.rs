@@ -1,7 +1,9 @@
 //! What is not in a request and is looked up about it: the network and the country of an address, out of files in
-//! MaxMind's DB format. Files are read into memory once; nothing here watches them or speaks to the network, and what an
-//! answer means for a request is for the policy.
+//! MaxMind's DB format, and names, out of the DNS. Knows neither requests nor rules; what an answer means is for the
+//! policy.
 
 mod databases;
+mod resolver;
 
 pub use databases::{Databases, Field, LoadError, Reason};
+pub use resolver::{Lives, Question, Reply, Resolver, ResolverError};

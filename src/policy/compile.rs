@@ -12,7 +12,7 @@ use super::read::never_there;
 use super::rule::{Asks, Fallback, Matchers, Rules};
 use super::sieve::Sieve;
 use super::toll::Toll;
-use super::{Policy, Status};
+use super::{NameLives, Policy, Status};
 use crate::request::Scheme;
 
 /// A policy ready to be asked.
@@ -33,6 +33,9 @@ pub(super) struct Compiled {
     pub(super) asks_asn: bool,
     /// Whether any rule asks for the visitor's country.
     pub(super) asks_country: bool,
+    /// Whether any rule looks names up, or the block list is asked.
+    pub(super) looks_up: bool,
+    pub(super) name_lives: NameLives,
     pub(super) status: Status,
     pub(super) levels: RangeInclusive<u8>,
 }
@@ -119,12 +122,14 @@ pub(super) fn compile(rules: Rules, defaults: &Defaults) -> Policy {
         rules.rules.into_iter().map(|r| rule(&r.name, r.asks, r.shadow, r.matchers)).collect();
     let tolls = compiled.iter().map(|r| &r.asks).chain(thresholds.iter().map(|t| &t.asks)).chain([&default]);
     let levels = levels(tolls.filter_map(Asks::toll), defaults);
-    let (shadow, block_list, status) = (rules.shadow, rules.block_list.is_some(), rules.status);
+    let (shadow, block_list, status) = (rules.shadow, rules.block_list, rules.status);
     let agents = compiled.iter().enumerate().filter_map(|(index, rule)| Some((index, rule.agent.as_ref()?)));
     let agents = Sieve::new(agents);
     Policy(Compiled {
         asks_asn: compiled.iter().any(|r| r.asns.is_some()),
         asks_country: compiled.iter().any(|r| r.countries.is_some()),
+        looks_up: block_list || compiled.iter().any(looks_up),
+        name_lives: rules.name_lives,
         rules: compiled,
         agents,
         thresholds,
@@ -164,6 +169,10 @@ fn rule(name: &str, asks: Asks, shadow: bool, matchers: Matchers) -> Rule {
         asns: matchers.asns,
         countries: matchers.countries,
     }
+}
+
+fn looks_up(rule: &Rule) -> bool {
+    rule.expression.as_ref().is_some_and(Expression::looks_up)
 }
 
 fn header(name: String, pattern: Pattern) -> Header {

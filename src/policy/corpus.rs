@@ -143,7 +143,7 @@ fn compare(row: &Value, policy: &str, expected: &Value) -> Result<(), String> {
         fs::write(folder.path().join(name), text.as_str().unwrap()).unwrap();
     }
     let there = |fact: &str| !row["facts"][fact].is_null();
-    let databases = Databases { asn: there("asn"), country: there("country"), names: true };
+    let databases = Databases { asn: there("asn"), country: there("country") };
     let loader = Loader { root: folder.path().to_path_buf(), databases, ..Loader::default() };
     let source = Source::Text { name: "policy.yaml".to_owned(), text: policy.to_owned() };
     let loaded = match (loader.load(&source), expected["load"] == "ok") {

@@ -23,12 +23,10 @@ pub(super) fn check(rules: &Rules, databases: Databases, file: &Place, report: &
         everything(rule, index + 1 < rules.rules.len(), report);
         trust(rule, report);
         database(rule, databases, report);
-        resolver(rule, databases, report);
         covered(rule, &mut allowed, report);
     }
     report.rule = None;
     report.chain.clear();
-    block_list(rules, databases, report);
     thresholds(rules, file, report);
     if report.strict {
         catch_all(rules, file, report);
@@ -90,32 +88,6 @@ fn database(rule: &Rule, databases: Databases, report: &mut Report) {
             .lint("L12", &rule.place, message)
             .at_key(key)
             .advise(format!("set `{setting}` in the config file"));
-    }
-}
-
-/// L29: a rule whose expression looks names up where nothing can, so that it always takes its strict side.
-fn resolver(rule: &Rule, databases: Databases, report: &mut Report) {
-    if databases.names || !rule.matchers.expression.as_ref().is_some_and(Expression::looks_up) {
-        return;
-    }
-    let side = if rule.asks.is_lenient() {
-        "never matches where it depends on a lookup"
-    } else {
-        "matches wherever it depends on a lookup"
-    };
-    let message =
-        format!("this version has no resolver, so the rule always takes its strict side: it {side}");
-    report
-        .lint("L29", &rule.place, message)
-        .at_key("expression")
-        .advise("match the visitor's networks with `remote_addresses` instead");
-}
-
-/// L29: a block list that nothing can ask.
-fn block_list(rules: &Rules, databases: Databases, report: &mut Report) {
-    if let Some(place) = rules.block_list.as_ref().filter(|_| !databases.names) {
-        let message = "this version has no resolver, so no address is ever found on the block list";
-        report.lint("L29", place, message).at_key("dnsbl").advise("leave `dnsbl` out");
     }
 }
 

@@ -36,20 +36,17 @@ pub struct Loader {
     pub root: PathBuf,
     /// What the operator's settings say about challenges.
     pub defaults: Defaults,
-    /// What can be looked up.
+    /// The databases that are there.
     pub databases: Databases,
 }
 
-/// What the gate can look up about an address. Rules that need a database that is not there match nothing; what depends
-/// on a name that nobody can look up takes its strict side.
+/// Which databases of networks are loaded. Rules that need one that is not match nothing.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Databases {
     /// The numbers of networks.
     pub asn: bool,
     /// Countries.
     pub country: bool,
-    /// Names and the block list: a resolver.
-    pub names: bool,
 }
 
 /// The settings that a policy's challenges depend on.
@@ -192,10 +189,10 @@ impl Load<'_> {
         let status = read::status(fields.get("status_codes"), &mut self.report);
         let shadow = fields.boolean("shadow", &mut self.report).unwrap_or(false);
         let block_list = fields.boolean("dnsbl", &mut self.report).unwrap_or(false);
-        let block_list = fields.entry("dnsbl").filter(|_| block_list).map(|entry| entry.place.clone());
+        let name_lives = read::name_lives(&fields, &mut self.report);
         read::unused(&fields, &mut self.report);
         let rules = std::mem::take(&mut self.rules);
-        let rules = Rules { rules, thresholds, default, shadow, block_list, status };
+        let rules = Rules { rules, thresholds, default, shadow, block_list, name_lives, status };
         if !self.report.refuses() {
             lint::check(&rules, self.loader.databases, &node.place, &mut self.report);
         }

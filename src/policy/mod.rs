@@ -25,6 +25,7 @@ mod sieve;
 mod toll;
 
 use std::ops::RangeInclusive;
+use std::time::Duration;
 
 pub use cel::Fault;
 use compile::Compiled;
@@ -68,6 +69,16 @@ impl Policy {
     /// Whether any rule asks for the visitor's country: [`Facts::country`].
     pub fn asks_country(&self) -> bool {
         self.0.asks_country
+    }
+
+    /// Whether any rule looks names up, or the block list is asked.
+    pub fn looks_up(&self) -> bool {
+        self.0.looks_up
+    }
+
+    /// How long answers to lookups hold.
+    pub fn name_lives(&self) -> NameLives {
+        self.0.name_lives
     }
 
     /// The statuses that the file asks for.
@@ -135,6 +146,21 @@ pub struct Outcome<'p> {
     pub shadow: Option<(Action, &'p str)>,
     /// The first threshold whose expression had no value, and which therefore did not hold, and why.
     pub fault: Option<(&'p str, Fault)>,
+}
+
+/// The `dns_ttl` of a policy: how long an answer to a lookup holds, whether something was found or not.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct NameLives {
+    /// Of the addresses of a name.
+    pub forward: Duration,
+    /// Of the names of an address.
+    pub reverse: Duration,
+}
+
+impl Default for NameLives {
+    fn default() -> Self {
+        Self { forward: Duration::from_secs(300), reverse: Duration::from_secs(300) }
+    }
 }
 
 /// The `status_codes` of a policy; `None` leaves the choice to the settings.

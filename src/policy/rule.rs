@@ -7,7 +7,7 @@ use super::document::Place;
 use super::glob::Globs;
 use super::pattern::Pattern;
 use super::toll::Toll;
-use super::{Action, Status};
+use super::{Action, NameLives, Status};
 use crate::request::Scheme;
 
 /// Everything a file and its imports say.
@@ -17,8 +17,9 @@ pub(super) struct Rules {
     pub(super) thresholds: Vec<Threshold>,
     pub(super) default: Fallback,
     pub(super) shadow: bool,
-    /// `dnsbl: true`, where it stands: an address on the block list is refused.
-    pub(super) block_list: Option<Place>,
+    /// `dnsbl`: whether an address on the block list is refused.
+    pub(super) block_list: bool,
+    pub(super) name_lives: NameLives,
     pub(super) status: Status,
 }
 

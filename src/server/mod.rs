@@ -17,6 +17,7 @@ use arc_swap::ArcSwap;
 use axum::Router;
 use bytes::Bytes;
 use thiserror::Error;
+use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -28,6 +29,7 @@ use crate::admin::{self, Admin};
 use crate::clock::Clock;
 use crate::config::{Loaded, Sources};
 use crate::gate::{self, Live};
+use crate::lookup::ResolverError;
 use bind::{Bound, Listener};
 use connection::{Serving, Speaks};
 use reload::Reloader;
@@ -41,6 +43,8 @@ pub struct Server {
     clock: Clock,
     admin_token: Option<admin::Token>,
     reloader: Reloader,
+    /// Drives the admin listener, reloads and lookups, on the thread that runs the server.
+    runtime: Runtime,
     also: Option<(Listener, Router)>,
 }
 
@@ -56,6 +60,9 @@ pub enum Error {
     /// The settings and the policy do not make a gate.
     #[error("cannot build the gate")]
     Gate(#[from] gate::Error),
+    /// Names cannot be looked up, and the policy wants that.
+    #[error(transparent)]
+    Resolver(#[from] ResolverError),
     /// The system refused a thread, a runtime or randomness.
     #[error("the system refused {what}")]
     System {
@@ -76,9 +83,10 @@ impl Server {
         let workers = loaded.settings.workers.get();
         let admin_token = loaded.settings.admin_token.clone();
         let bound = bind::bind(&listen, workers)?;
-        let (gate, reloader) = Reloader::start(loaded, sources)?;
+        let runtime = worker::runtime()?;
+        let (gate, reloader) = Reloader::start(loaded, sources, runtime.handle().clone())?;
         let live = Arc::new(ArcSwap::from_pointee(gate));
-        Ok(Self { bound, live, clock, admin_token, reloader, also: None })
+        Ok(Self { bound, live, clock, admin_token, reloader, runtime, also: None })
     }
 
     /// Where the listeners stand.
@@ -104,12 +112,11 @@ impl Server {
     /// Serves until `shutdown`, then drains. Blocks the calling thread, which serves the admin listener and reloads:
     /// on SIGHUP and when the admin API asks.
     pub fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
-        let Self { bound, live, clock, admin_token, mut reloader, also } = self;
+        let Self { bound, live, clock, admin_token, mut reloader, runtime, also } = self;
         let Bound { doors, admin: admin_door, addresses: _, files: _files } = bound;
         let stop = CancellationToken::new();
         // Whatever way this function is left, the workers are told.
         let _guard = stop.clone().drop_guard();
-        let runtime = worker::runtime()?;
         let mut workers = Vec::with_capacity(doors.len());
         for (number, doors) in doors.into_iter().enumerate() {
             workers.push(Worker::start(number, doors, live.clone(), clock.clone(), stop.clone())?);

@@ -1,9 +1,11 @@
 //! Makes gates: the first, and another one whenever the settings are to be read again. A gate that cannot be built changes nothing.
 
 use std::future::Future;
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 
+use tokio::runtime::{Handle, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
@@ -12,6 +14,8 @@ use crate::admin::{Reload, Token};
 use crate::config::{self, Listen, Loaded, Log, Settings, Sources};
 use crate::crypto::{Ring, Secret};
 use crate::gate::{Gate, Limits, Live, State};
+use crate::lookup::{Lives, Resolver, ResolverError};
+use crate::policy::{NameLives, Policy};
 
 /// What a reload needs, and what outlives it.
 #[derive(Debug)]
@@ -22,6 +26,8 @@ pub(super) struct Reloader {
     ephemeral: Option<Ring>,
     /// What a reload does not change.
     fixed: Fixed,
+    /// What lookups run on.
+    runtime: Handle,
 }
 
 /// The settings that hold from the start to the end of a process.
@@ -60,11 +66,11 @@ impl Fixed {
 
 impl Reloader {
     /// Builds the first gate.
-    pub(super) fn start(loaded: Loaded, sources: Sources) -> Result<(Gate, Self), Error> {
+    pub(super) fn start(loaded: Loaded, sources: Sources, runtime: Handle) -> Result<(Gate, Self), Error> {
         let Loaded { settings, policy, lints: _ } = loaded;
         let state = Arc::new(State::new(&settings.gate.limits));
         let fixed = Fixed::of(&settings);
-        let mut reloader = Self { sources, state, ephemeral: None, fixed };
+        let mut reloader = Self { sources, state, ephemeral: None, fixed, runtime };
         let gate = reloader.gate(settings, policy)?;
         Ok((gate, reloader))
     }
@@ -74,12 +80,13 @@ impl Reloader {
         self.state.clone()
     }
 
-    fn gate(&mut self, settings: Settings, policy: crate::policy::Policy) -> Result<Gate, Error> {
+    fn gate(&mut self, mut settings: Settings, policy: Policy) -> Result<Gate, Error> {
         let ring = match (settings.ring, &self.ephemeral) {
             (Some(ring), _) => ring,
             (None, Some(ring)) => ring.clone(),
             (None, None) => self.ephemeral.insert(ephemeral()?).clone(),
         };
+        settings.gate.resolver = resolver(&settings.name_servers, &policy, &self.runtime)?;
         Ok(Gate::new(settings.gate, ring, policy, self.state.clone())?)
     }
 
@@ -148,13 +155,27 @@ impl Reloader {
     }
 }
 
-/// A gate that serves nobody: for explanations. Where no key is configured it has one of its own, without a word.
-pub fn gate(loaded: Loaded) -> Result<Gate, Error> {
-    let Loaded { settings, policy, lints: _ } = loaded;
+/// A gate that serves nobody, for explanations, and the runtime that its lookups run on while it is waited on. Where no key
+/// is configured it has one of its own, without a word.
+pub fn gate(loaded: Loaded) -> Result<(Gate, Runtime), Error> {
+    let Loaded { mut settings, policy, lints: _ } = loaded;
+    let runtime = super::worker::runtime()?;
+    settings.gate.resolver = resolver(&settings.name_servers, &policy, runtime.handle())?;
     let state = Arc::new(State::new(&settings.gate.limits));
     state.set_load(load::averages());
     let ring = settings.ring.map_or_else(made_up, Ok)?;
-    Ok(Gate::new(settings.gate, ring, policy, state)?)
+    Ok((Gate::new(settings.gate, ring, policy, state)?, runtime))
+}
+
+/// A resolver for a policy that looks names up. Every gate has its own, since the policy says how long answers hold.
+fn resolver(
+    servers: &[SocketAddr],
+    policy: &Policy,
+    runtime: &Handle,
+) -> Result<Option<Arc<Resolver>>, ResolverError> {
+    let NameLives { forward, reverse } = policy.name_lives();
+    let new = || Resolver::new(runtime.clone(), servers, Lives { forward, reverse }).map(Arc::new);
+    policy.looks_up().then(new).transpose()
 }
 
 /// An error with its causes, in one line.

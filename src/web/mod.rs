@@ -5,6 +5,8 @@ mod read;
 mod route;
 mod write;
 
+use std::sync::Arc;
+
 use arc_swap::Guard;
 use axum::Router;
 use axum::extract::{Request, State};
@@ -35,22 +37,27 @@ async fn serve(State(web): State<Web>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let gate = web.live.load();
     if !read::brings_form(&parts, gate.prefix()) || trusted(&gate, &parts).is_err() {
-        return web.answer(&gate, &parts, None);
+        return web.answer(gate, &parts, None).await;
     }
     let gate = Guard::into_inner(gate);
     match read::form(body).await {
-        Ok(form) => web.answer(&gate, &parts, Some(&form)),
+        Ok(form) => web.answer(Guard::from_inner(gate), &parts, Some(&form)).await,
         Err(status) => write::plain(status),
     }
 }
 
 impl Web {
-    fn answer(&self, gate: &Gate, parts: &Parts, form: Option<&[u8]>) -> Response {
+    async fn answer(&self, mut gate: Guard<Arc<Gate>>, parts: &Parts, form: Option<&[u8]>) -> Response {
         let route = Route::of(read::target(parts), gate.prefix().as_bytes());
-        let (moment, drawn) = Moment::draw(&self.clock);
+        let (mut moment, drawn) = Moment::draw(&self.clock);
+        if gate.looks_up() {
+            let held = Guard::into_inner(gate);
+            look_up(&held, parts, route, &mut moment).await;
+            gate = Guard::from_inner(held);
+        }
         gate.contained(
             route.as_str(),
-            || answer(gate, drawn.and_then(|()| trusted(gate, parts)), parts, route, form, &moment),
+            || answer(&gate, drawn.and_then(|()| trusted(&gate, parts)), parts, route, form, &moment),
             || write::failure(route),
         )
     }
@@ -60,6 +67,28 @@ impl Web {
 fn trusted(gate: &Gate, parts: &Parts) -> Result<Peer, Unfit> {
     let peer = parts.extensions.get::<Peer>().copied();
     peer.filter(|peer| gate.trusts(*peer, &read::headers(parts))).ok_or(Unfit::Incomplete("peer"))
+}
+
+/// Has looked up what the decision needs. What is answered without a rule needs nothing.
+async fn look_up(gate: &Gate, parts: &Parts, route: Route<'_>, moment: &mut Moment) {
+    let request = || {
+        let headers = read::headers(parts);
+        let host = read::host(parts, &headers);
+        let method = parts.method.as_str().as_bytes();
+        let source = match route {
+            Route::Check(target) => Source::Literal { method, target, host },
+            Route::Forward(_) | Route::Nginx(_) => Source::Forwarded { host },
+            // nginx's error page judges the request that was refused once more.
+            Route::Public(target) if gate.is_error_page(target) => Source::Forwarded { host },
+            Route::Public(_) | Route::Unknown => return Err(Unfit::Incomplete("rule")),
+        };
+        gather(source, headers, trusted(gate, parts)?, gate.client_settings())
+    };
+    let request = gate.contained(route.as_str(), request, || Err(Unfit::Incomplete("request")));
+    let in_line = matches!(route, Route::Check(_) | Route::Forward(_));
+    if !(in_line && request.as_ref().is_ok_and(|request| gate.is_public(request))) {
+        gate.look_up(&request, moment).await;
+    }
 }
 
 fn answer<'a>(

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::Args;
+use tokio::runtime::Runtime;
 
 use super::Failure;
 use super::flags::SettingFlags;
@@ -60,18 +61,19 @@ const BUFFER: usize = 1 << 18;
 /// Explains one request for people, or many for programs.
 pub(super) fn run(arguments: Arguments, mut sources: Sources) -> Result<(), Failure> {
     arguments.settings.add_to(&mut sources);
-    let gate = server::gate(config::load(&sources).map_err(Failure::Problems)?)?;
+    let (gate, runtime) = server::gate(config::load(&sources).map_err(Failure::Problems)?)?;
     let mut out = BufWriter::with_capacity(BUFFER, io::stdout().lock());
     let all_understood = match &arguments.requests {
         Some(path) if path.as_os_str() == "-" => {
-            explain_lines(&gate, arguments.every_step, io::stdin().lock(), &mut out)?
+            explain_lines(&gate, &runtime, arguments.every_step, io::stdin().lock(), &mut out)?
         }
         Some(path) => {
             let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
-            explain_lines(&gate, arguments.every_step, BufReader::with_capacity(BUFFER, file), &mut out)?
+            let file = BufReader::with_capacity(BUFFER, file);
+            explain_lines(&gate, &runtime, arguments.every_step, file, &mut out)?
         }
         None => {
-            explain_one(&gate, &arguments, &mut out)?;
+            explain_one(&gate, &runtime, &arguments, &mut out)?;
             true
         }
     };
@@ -83,6 +85,7 @@ pub(super) fn run(arguments: Arguments, mut sources: Sources) -> Result<(), Fail
 /// pairs lines with answers must not lose count. Returns whether every line was understood.
 fn explain_lines(
     gate: &Gate,
+    runtime: &Runtime,
     every_step: bool,
     mut lines: impl BufRead,
     out: &mut impl Write,
@@ -105,7 +108,7 @@ fn explain_lines(
         match parsed {
             Ok(asked) => {
                 trace.steps.clear();
-                let decision = judge(gate, &asked, &mut trace);
+                let decision = judge(gate, runtime, &asked, &mut trace);
                 serde_json::to_writer(&mut *out, &Judged::new(&decision, &trace))?;
             }
             Err(error) => {
@@ -117,12 +120,21 @@ fn explain_lines(
     }
 }
 
-fn judge<'g>(gate: &'g Gate, asked: &Asked<'_>, trace: &mut Trace) -> Decision<'g> {
-    let (moment, _) = Moment::draw(&Clock::System);
-    gate.explain(asked.policy(), &request::Request::new(asked.parts()), &moment, trace)
+fn judge<'g>(gate: &'g Gate, runtime: &Runtime, asked: &Asked<'_>, trace: &mut Trace) -> Decision<'g> {
+    let (mut moment, _) = Moment::draw(&Clock::System);
+    let request = request::Request::new(asked.parts());
+    if gate.looks_up() {
+        runtime.block_on(gate.look_up(&request, &mut moment));
+    }
+    gate.explain(asked.policy(), &request, &moment, trace)
 }
 
-fn explain_one(gate: &Gate, arguments: &Arguments, out: &mut impl Write) -> Result<(), Failure> {
+fn explain_one(
+    gate: &Gate,
+    runtime: &Runtime,
+    arguments: &Arguments,
+    out: &mut impl Write,
+) -> Result<(), Failure> {
     let mut asked = Asked::new(&arguments.method, &arguments.target, &arguments.host, &arguments.scheme);
     if let Some(client) = &arguments.client {
         request::parse_address(client.as_bytes())
@@ -135,7 +147,7 @@ fn explain_one(gate: &Gate, arguments: &Arguments, out: &mut impl Write) -> Resu
         asked.add_header(name.trim(), value.trim());
     }
     let mut trace = Trace::default();
-    let decision = judge(gate, &asked, &mut trace);
+    let decision = judge(gate, runtime, &asked, &mut trace);
     if arguments.json {
         serde_json::to_writer(&mut *out, &Judged::new(&decision, &trace))?;
         writeln!(out)?;

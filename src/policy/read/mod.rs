@@ -11,5 +11,5 @@ mod threshold;
 pub(super) use entry::never_there;
 pub(super) use entry::{Entry, read as entry};
 pub(super) use fields::{Fields, Text};
-pub(super) use setting::{status, unused};
+pub(super) use setting::{name_lives, status, unused};
 pub(super) use threshold::{read as thresholds, said as fallback};

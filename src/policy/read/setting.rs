@@ -1,10 +1,12 @@
 //! What a policy file may hold beside its rules. Blocks that belong to the config file here are checked as Anubis
 //! checks them, so that a file which Anubis refuses is refused, and have no effect.
 
+use std::time::Duration;
+
 use super::fields::{Fields, Text};
-use crate::policy::Status;
 use crate::policy::document::Node;
 use crate::policy::report::Report;
+use crate::policy::{NameLives, Status};
 
 /// Reads `status_codes`.
 pub(in crate::policy) fn status(node: Option<&Node>, report: &mut Report) -> Status {
@@ -37,7 +39,6 @@ pub(in crate::policy) fn status(node: Option<&Node>, report: &mut Report) -> Sta
 
 /// Checks the blocks that have no effect, and says so.
 pub(in crate::policy) fn unused(file: &Fields<'_>, report: &mut Report) {
-    dns(file, report);
     store(file, report);
     logging(file, report);
     metrics(file, report);
@@ -61,11 +62,16 @@ fn without_effect(file: &Fields<'_>, key: &str, instead: &str, report: &mut Repo
     }
 }
 
-fn dns(file: &Fields<'_>, report: &mut Report) {
-    if let Some(fields) = block(file.get("dns_ttl"), "dns_ttl.", &["forward", "reverse"], report) {
-        fields.integer("forward", report);
-        fields.integer("reverse", report);
-    }
+/// `dns_ttl`, in seconds; a negative number keeps nothing.
+pub(in crate::policy) fn name_lives(file: &Fields<'_>, report: &mut Report) -> NameLives {
+    let fallback = NameLives::default();
+    let Some(fields) = block(file.get("dns_ttl"), "dns_ttl.", &["forward", "reverse"], report) else {
+        return fallback;
+    };
+    let mut life = |key: &str, fallback: Duration| {
+        fields.integer(key, report).map_or(fallback, |n| Duration::from_secs(u64::try_from(n).unwrap_or(0)))
+    };
+    NameLives { forward: life("forward", fallback.forward), reverse: life("reverse", fallback.reverse) }
 }
 
 fn store(file: &Fields<'_>, report: &mut Report) {
