@@ -1,16 +1,16 @@
-//! The compiled form of a policy: what evaluation needs and nothing else.
-//! Today a list that is walked; what is shared between rules is to be found here.
+//! The compiled form of a policy: what evaluation needs and nothing else. Rules stay a list, in order, with an index
+//! that tells which of them a request can match at all.
 
 use std::ops::RangeInclusive;
 
 use super::cel::Expression;
 use super::glob::Globs;
+use super::index::{Index, Key};
 use super::load::Defaults;
 use super::networks::Networks;
 use super::pattern::Pattern;
 use super::read::never_there;
 use super::rule::{Asks, Fallback, Matchers, Rules};
-use super::sieve::Sieve;
 use super::toll::Toll;
 use super::{NameLives, Policy, Status};
 use crate::request::Scheme;
@@ -19,8 +19,8 @@ use crate::request::Scheme;
 #[derive(Debug)]
 pub(super) struct Compiled {
     pub(super) rules: Vec<Rule>,
-    /// Sifts the rules by their patterns of agents.
-    pub(super) agents: Sieve,
+    /// Finds the rules that a request can match at all.
+    pub(super) index: Index,
     pub(super) thresholds: Vec<Threshold>,
     pub(super) default: Asks,
     /// The name under which the default decides.
@@ -71,6 +71,8 @@ pub(super) struct Header {
 /// What is asked of the value.
 #[derive(Debug)]
 pub(super) enum HeaderTest {
+    /// `^$`: not there, or empty.
+    Empty,
     /// `.*`: there, and not empty.
     Present,
     Pattern(Pattern),
@@ -118,20 +120,19 @@ pub(super) fn compile(rules: Rules, defaults: &Defaults) -> Policy {
             shadow: t.shadow,
         })
         .collect();
+    let index = Index::new(rules.rules.iter().map(|r| key(&r.matchers)).collect());
     let compiled: Vec<_> =
         rules.rules.into_iter().map(|r| rule(&r.name, r.asks, r.shadow, r.matchers)).collect();
     let tolls = compiled.iter().map(|r| &r.asks).chain(thresholds.iter().map(|t| &t.asks)).chain([&default]);
     let levels = levels(tolls.filter_map(Asks::toll), defaults);
     let (shadow, block_list, status) = (rules.shadow, rules.block_list, rules.status);
-    let agents = compiled.iter().enumerate().filter_map(|(index, rule)| Some((index, rule.agent.as_ref()?)));
-    let agents = Sieve::new(agents);
     Policy(Compiled {
         asks_asn: compiled.iter().any(|r| r.asns.is_some()),
         asks_country: compiled.iter().any(|r| r.countries.is_some()),
         looks_up: block_list || compiled.iter().any(looks_up),
         name_lives: rules.name_lives,
         rules: compiled,
-        agents,
+        index,
         thresholds,
         default,
         default_name,
@@ -171,20 +172,48 @@ fn rule(name: &str, asks: Asks, shadow: bool, matchers: Matchers) -> Rule {
     }
 }
 
+/// What a rule is filed under. The order in which its matchers are asked does not show, but for this: only an expression
+/// can be undecided, and what comes after it, the number and the country, must not keep it from being asked.
+fn key(matchers: &Matchers) -> Option<Key> {
+    let m = matchers;
+    let located = (!m.addresses.is_empty()).then(|| Key::Client(m.addresses.clone()));
+    let last = [m.asns.clone().map(Key::Asn), m.countries.clone().map(Key::Country)];
+    located
+        .into_iter()
+        .chain(m.agent.as_ref().and_then(Key::agent))
+        .chain(m.path.as_ref().and_then(Key::path))
+        .chain(m.paths.as_ref().and_then(Globs::needles).map(Key::Path))
+        .chain(m.hosts.as_ref().and_then(Globs::needles).map(Key::Host))
+        .chain(m.headers.iter().filter_map(|(name, pattern)| match HeaderFrom::of(name) {
+            HeaderFrom::Agent => Key::agent(pattern),
+            HeaderFrom::Client | HeaderFrom::Nowhere => None,
+            HeaderFrom::Request => Key::header(name, pattern),
+        }))
+        .chain(m.expression.as_ref().and_then(Expression::key))
+        .chain(last.into_iter().flatten().filter(|_| m.expression.is_none()))
+        .reduce(Key::better)
+}
+
 fn looks_up(rule: &Rule) -> bool {
     rule.expression.as_ref().is_some_and(Expression::looks_up)
 }
 
 fn header(name: String, pattern: Pattern) -> Header {
-    let from = match name.to_ascii_lowercase().as_str() {
-        "user-agent" => HeaderFrom::Agent,
-        "x-real-ip" => HeaderFrom::Client,
-        name if never_there(name) => HeaderFrom::Nowhere,
-        _ => HeaderFrom::Request,
-    };
     let test = match pattern.source() {
         ".*" => HeaderTest::Present,
+        "^$" => HeaderTest::Empty,
         _ => HeaderTest::Pattern(pattern),
     };
-    Header { name, test, from }
+    Header { from: HeaderFrom::of(&name), name, test }
+}
+
+impl HeaderFrom {
+    fn of(name: &str) -> Self {
+        match name {
+            _ if name.eq_ignore_ascii_case("user-agent") => Self::Agent,
+            _ if name.eq_ignore_ascii_case("x-real-ip") => Self::Client,
+            _ if never_there(name) => Self::Nowhere,
+            _ => Self::Request,
+        }
+    }
 }

@@ -9,10 +9,10 @@ use smallvec::SmallVec;
 use super::cel::{Holds, Scene};
 use super::compile::{Compiled, Header, HeaderFrom, HeaderTest, Rule};
 use super::facts::{Answer, Facts, Lookup};
+use super::index::{Set, Shown};
 use super::observe::Observer;
 use super::pattern::text;
 use super::rule::Asks;
-use super::sieve::{Chosen, Sieve};
 use super::{Action, Fault, Judged, Outcome};
 use crate::request::{Request, is_public};
 
@@ -43,7 +43,7 @@ impl Compiled {
         observer: &mut impl Observer,
     ) -> Judged<'p> {
         observer.begin();
-        let subject = Subject::of(request, facts, &self.agents);
+        let subject = Subject::of(request, facts);
         let decision = match self.listed(&subject, observer).and_then(|listed| match listed {
             Some(decision) => Ok(decision),
             None => self.decide(&subject, observer),
@@ -90,6 +90,22 @@ impl Compiled {
         }
     }
 
+    /// The rules that the request can match.
+    fn candidates(&self, subject: &Subject<'_, '_>) -> Set {
+        let (request, facts) = (subject.request, subject.scene.facts());
+        let shown = Shown {
+            agent: subject.agent(),
+            asn: facts.asn,
+            client: request.client,
+            country: facts.country,
+            headers: &request.headers,
+            host: request.host.as_bytes(),
+        };
+        let changed = |reading: &&Reading<'_>| matches!(reading.text, Cow::Owned(_));
+        let texts = subject.readings.iter().map(|reading| &*reading.text);
+        self.index.choose(&shown, texts.chain(subject.readings.iter().filter(changed).map(|r| r.raw)))
+    }
+
     fn decide<'p>(
         &'p self,
         subject: &Subject<'_, '_>,
@@ -98,7 +114,9 @@ impl Compiled {
         let (mut weight, mut shadow) = (0_i64, None);
         // What WEIGH rules lack counts only once their weight does.
         let (mut lookups, mut undecided) = (Vec::new(), None);
-        for (index, rule) in self.rules.iter().enumerate() {
+        let candidates = if observer.sees_misses() { None } else { Some(self.candidates(subject)) };
+        for index in Set::or_all(candidates.as_ref(), self.rules.len()) {
+            let rule = &self.rules[index];
             let terminal = rule.asks.terminal();
             let mark = lookups.len();
             let miss = rule.miss(subject, index, &mut lookups);
@@ -178,11 +196,8 @@ impl Compiled {
 struct Subject<'s, 'r> {
     request: &'s Request<'r>,
     scene: Scene<'s, 'r>,
-    agent: Cow<'r, [u8]>,
     /// More than one `User-Agent` line: nobody honest sends that, so no lenient rule believes it.
     agents: bool,
-    /// The rules whose pattern of agents may match.
-    chosen: Chosen,
     readings: SmallVec<[Reading<'s>; 1]>,
 }
 
@@ -193,16 +208,10 @@ struct Reading<'s> {
 }
 
 impl<'s, 'r> Subject<'s, 'r> {
-    fn of(request: &'s Request<'r>, facts: &'s Facts, agents: &Sieve) -> Self {
-        let agent = match request.agent() {
-            Cow::Borrowed(bytes) => text(bytes),
-            Cow::Owned(bytes) => Cow::Owned(text(&bytes).into_owned()),
-        };
+    fn of(request: &'s Request<'r>, facts: &'s Facts) -> Self {
         Self {
             request,
             scene: Scene::new(request, facts),
-            chosen: agents.choose(&agent),
-            agent,
             agents: request.headers.all("user-agent").nth(1).is_some(),
             readings: request.target.readings.iter().map(|raw| Reading { raw, text: text(raw) }).collect(),
         }
@@ -210,6 +219,11 @@ impl<'s, 'r> Subject<'s, 'r> {
 }
 
 impl Subject<'_, '_> {
+    /// The `User-Agent` as text.
+    fn agent(&self) -> &[u8] {
+        self.scene.agent().as_bytes()
+    }
+
     /// Whether one of *several* lines passes: for strict rules, which no second line may blind.
     fn any_line(&self, name: &str, test: impl Fn(&[u8]) -> bool) -> bool {
         let lines = &self.request.headers;
@@ -237,13 +251,10 @@ enum Miss<'p> {
 }
 
 impl Rule {
-    /// The first matcher that fails, in Anubis's order; `None` is a match. Lookups that are missing are added to `lookups`.
+    /// A matcher that fails; `None` is a match. The cheap ones are asked first, and the expression before the number and the
+    /// country, as it alone can be undecided. Lookups that are missing are added to `lookups`.
     fn miss(&self, subject: &Subject<'_, '_>, index: usize, lookups: &mut Vec<Lookup>) -> Option<Miss<'_>> {
         let lenient = self.asks.is_lenient();
-        // Order does not show: neither an agent nor an address can be undecided.
-        if self.agent.is_some() && !subject.chosen.has(index) {
-            return Some(Miss::Agent);
-        }
         if let Some(networks) = &self.addresses {
             // Without evidence of an address the rule takes its strict side.
             let inside = subject.request.client.map_or(!lenient, |client| networks.contains(client));
@@ -251,24 +262,24 @@ impl Rule {
                 return Some(Miss::Address);
             }
         }
+        if self.scheme.is_some_and(|scheme| scheme != subject.request.scheme) {
+            return Some(Miss::Scheme);
+        }
+        if !self.methods.is_empty() && !self.methods.iter().any(|m| m == subject.request.method) {
+            return Some(Miss::Method);
+        }
+        if let Some(header) = self.headers.iter().find(|h| !h.matches(subject, lenient)) {
+            return Some(Miss::Header(&header.name));
+        }
         if let Some(agent) = &self.agent
             && ((lenient && subject.agents)
-                || !(agent.is_match(&subject.agent)
+                || !(agent.is_match(subject.agent())
                     || subject.any_line("user-agent", |line| agent.is_match(line))))
         {
             return Some(Miss::Agent);
         }
         if (self.path.is_some() || self.paths.is_some()) && !self.path_matches(subject, lenient) {
             return Some(Miss::Path);
-        }
-        if let Some(header) = self.headers.iter().find(|h| !h.matches(subject, lenient)) {
-            return Some(Miss::Header(&header.name));
-        }
-        if self.scheme.is_some_and(|scheme| scheme != subject.request.scheme) {
-            return Some(Miss::Scheme);
-        }
-        if !self.methods.is_empty() && !self.methods.iter().any(|m| m == subject.request.method) {
-            return Some(Miss::Method);
         }
         if self.hosts.as_ref().is_some_and(|hosts| !hosts.is_match(subject.request.host.as_bytes())) {
             return Some(Miss::Host);
@@ -315,7 +326,7 @@ impl Rule {
             Some(Miss::Agent) if subject.agents && self.asks.is_lenient() => {
                 "user_agent_regex does not believe several User-Agent lines".to_owned()
             }
-            Some(Miss::Agent) => format!("user_agent_regex is not found in \"{}\"", shown(&subject.agent)),
+            Some(Miss::Agent) => format!("user_agent_regex is not found in \"{}\"", shown(subject.agent())),
             Some(Miss::Asn) => match subject.scene.facts().asn {
                 Some(asn) => format!("asns does not hold {asn}"),
                 None => "asns needs the number of the visitor's network, which is not known".to_owned(),
@@ -347,7 +358,7 @@ impl Header {
         match self.from {
             HeaderFrom::Agent if lenient && subject.agents => false,
             HeaderFrom::Agent => {
-                self.test(&subject.agent) || subject.any_line("user-agent", |line| self.test(line))
+                self.test(subject.agent()) || subject.any_line("user-agent", |line| self.test(line))
             }
             HeaderFrom::Client => self
                 .test(subject.request.client.map(|c: IpAddr| c.to_string()).unwrap_or_default().as_bytes()),
@@ -361,6 +372,7 @@ impl Header {
 
     fn test(&self, value: &[u8]) -> bool {
         match &self.test {
+            HeaderTest::Empty => value.is_empty(),
             HeaderTest::Present => !value.is_empty(),
             HeaderTest::Pattern(pattern) => pattern.is_match(&text(value)),
         }

@@ -3,6 +3,8 @@
 use globset::GlobBuilder;
 use regex::bytes::{Regex, RegexBuilder};
 
+use super::pattern::{self, Needles};
+
 /// The largest automaton one glob may need, in bytes.
 const MAX_COMPILED: usize = 1 << 20;
 
@@ -56,6 +58,16 @@ impl Globs {
             Glob::Prefix(prefix) => text.starts_with(prefix),
             Glob::Regex(regex) => regex.is_match(text),
         })
+    }
+
+    /// Texts in lower case of which whatever matches holds one, in any case, if there are such texts.
+    pub(super) fn needles(&self) -> Option<Needles> {
+        let of = |glob: &Glob| match glob {
+            Glob::Exact(text) | Glob::Prefix(text) => Some(vec![text.to_ascii_lowercase()]),
+            Glob::Regex(regex) => pattern::needles(regex.as_str()),
+        };
+        let all: Option<Vec<_>> = self.entries.iter().map(of).collect();
+        all.map(|all| all.into_iter().flatten().collect())
     }
 
     /// The entries as written.

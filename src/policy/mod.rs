@@ -12,6 +12,7 @@ mod evaluate;
 mod facts;
 mod glob;
 mod import;
+mod index;
 mod lint;
 mod load;
 mod networks;
@@ -21,7 +22,6 @@ mod problem;
 mod read;
 mod report;
 mod rule;
-mod sieve;
 mod toll;
 
 use std::ops::RangeInclusive;

@@ -2,10 +2,15 @@
 
 use serde::Serialize;
 
-/// Is told about every rule, threshold and default that an evaluation looks at, in order.
+/// Is told about the rules, thresholds and default that an evaluation looks at, in order.
 pub trait Observer {
     /// An evaluation begins. What an earlier one told is void: it needed lookups, and this one knows more.
     fn begin(&mut self) {}
+
+    /// Whether it wants to be told about rules that do not match as well. Most of them are not even asked otherwise.
+    fn sees_misses(&self) -> bool {
+        false
+    }
 
     /// One of them: its name, the action it asks for, whether it matched, and a text that says why.
     fn rule(&mut self, name: &str, action: &str, matched: bool, why: impl FnOnce() -> String);
@@ -42,6 +47,10 @@ pub struct Step {
 impl Observer for Trace {
     fn begin(&mut self) {
         self.steps.clear();
+    }
+
+    fn sees_misses(&self) -> bool {
+        !self.matches_only
     }
 
     fn rule(&mut self, name: &str, action: &str, matched: bool, why: impl FnOnce() -> String) {

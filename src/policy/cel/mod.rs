@@ -19,6 +19,7 @@ mod constant;
 mod convert;
 mod format;
 mod function;
+mod key;
 mod lint;
 mod literal;
 mod names;
@@ -49,6 +50,7 @@ pub(super) use scene::Scene;
 pub use stop::Fault;
 
 use super::facts::Lookup;
+use super::index::Key;
 
 /// Where an expression stands, and so what it sees.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -261,6 +263,11 @@ impl Expression {
             lookups.append(&mut run.lookups);
         }
         Ok(matches!(value?, Value::Bool(true)))
+    }
+
+    /// What a request must show for it to hold, if its form tells.
+    pub(super) fn key(&self) -> Option<Key> {
+        key::key(&self.root)
     }
 
     /// The texts it was made of, joined.

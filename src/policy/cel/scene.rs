@@ -47,7 +47,7 @@ impl<'s, 'r> Scene<'s, 'r> {
     }
 
     /// The `User-Agent`.
-    pub(super) fn agent(&self) -> &str {
+    pub(in crate::policy) fn agent(&self) -> &str {
         &self.agent
     }
 

@@ -1,26 +1,22 @@
 //! The patterns of rules: Go's regular expressions, compiled when the policy loads and never during a request.
 //! Searches bytes; invalid UTF-8 is made into text once a request, by [`text`], and not here.
 
+mod needles;
 mod translate;
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 use regex::bytes::{Regex, RegexBuilder};
-use regex_syntax::hir::literal::Extractor;
 use regex_syntax::hir::{Hir, Look};
+
+pub(super) use needles::{Needles, is_common};
 
 /// The largest automaton one pattern may need, in bytes. A list of 300 agents without case takes about 200 KiB.
 const MAX_COMPILED: usize = 2 << 20;
 
 /// The largest automaton of a pattern that comes up during a request, in bytes: a visitor may have written it.
 const MAX_COMPILED_LATE: usize = 128 << 10;
-
-/// How long a beginning is, in bytes. Without case each letter doubles their number, so that four make sixteen.
-const BEGINNING: usize = 4;
-
-/// The most beginnings of one pattern: a list of a thousand agents without case.
-const MAX_BEGINNINGS: usize = 16_000;
 
 /// A compiled pattern.
 #[derive(Clone, Debug)]
@@ -86,18 +82,9 @@ impl Pattern {
         self.regex.is_match(text)
     }
 
-    /// Texts of which every match begins with one, a few bytes each; `None` when there are no such texts, or too many.
-    pub(super) fn beginnings(&self) -> Option<Vec<Vec<u8>>> {
-        let translated = translate::translate(&self.source).ok()?;
-        let found = Extractor::new()
-            .limit_literal_len(BEGINNING)
-            .limit_total(MAX_BEGINNINGS)
-            .extract(&parse(&translated.rust).ok()?);
-        let literals = found.literals()?;
-        literals
-            .iter()
-            .all(|l| !l.is_empty())
-            .then(|| literals.iter().map(|l| l.as_bytes().to_vec()).collect())
+    /// Texts in lower case of which every match holds one, in any case; `None` when there are no such texts, or too many.
+    pub(super) fn needles(&self) -> Option<Needles> {
+        needles(&translate::translate(&self.source).ok()?.rust)
     }
 
     /// The pattern as its author wrote it, trimmed.
@@ -119,6 +106,11 @@ impl Pattern {
     pub(super) fn has_loose_dot(&self) -> bool {
         self.loose_dot
     }
+}
+
+/// Texts of which every match of a regular expression in Rust's dialect holds one; see [`Pattern::needles`].
+pub(super) fn needles(rust: &str) -> Option<Needles> {
+    needles::best(&parse(rust).ok()?)
 }
 
 /// Text as Go's engine sees it: every byte that is no UTF-8 becomes one U+FFFD. Copies only if there is such a byte.

@@ -155,3 +155,47 @@ proptest! {
         prop_assert!(compiled.is_match(trimmed.as_bytes()));
     }
 }
+
+#[track_caller]
+fn looks_for(pattern: &str, want: Option<&[&str]>) {
+    let needles = Pattern::compile(pattern).unwrap().needles();
+    let shown: Option<Vec<_>> =
+        needles.as_ref().map(|all| all.iter().map(|n| std::str::from_utf8(n).unwrap()).collect());
+    assert_eq!(shown.as_deref(), want, "{pattern}");
+}
+
+#[test]
+fn the_needles_of_a_pattern_are_what_its_matches_hold() {
+    looks_for("Googlebot", Some(&["googlebot"]));
+    looks_for("(?i:gptbot|claude)", Some(&["claude", "gptbot"]));
+    looks_for("^Agent-7\\b.*compatible", Some(&["agent-7"]));
+    looks_for("Mozilla/5\\.0 \\(compatible; Robot[0-9]+", Some(&["mozilla/5.0 (compatible; robot"]));
+    looks_for("^Mozilla/.*(?:crawl|spider)", Some(&["crawl", "spider"]));
+    let k = ["k", "\u{212a}"]
+        .map(|k| ["i\u{17f}s", "i\u{17f}\u{17f}", "iss", "is\u{17f}"].map(|iss| format!("{k}{iss}")));
+    let mut folded: Vec<_> = k.as_flattened().iter().map(|k| &**k).collect();
+    folded.sort_unstable();
+    looks_for("(?i)kiss", Some(&folded));
+    looks_for("x?bot[0-9]", Some(&["bot", "xbot"]));
+    looks_for("^$", None);
+    looks_for(".*", None);
+    looks_for("a|", None);
+    looks_for("[0-9]+", None);
+}
+
+proptest! {
+    #[test]
+    fn every_match_holds_a_needle(
+        parts in prop::collection::vec(prop::sample::select(vec![
+            "Goog", "bot", "(?i:kiss)", "(?i:spider|crawl)", "[xy]", "a?", "b+", ".*", "(?:foo|bar){1,2}", r"\.", "[A-Z]", r"\bme\b",
+        ]), 1..7),
+        text in "(Goog|bot|KISS|kis\u{17f}|spider|CRAWL|x|y|a|b|foo|bar|\\.|Q|me| ){0,8}",
+    ) {
+        let pattern = Pattern::compile(&parts.concat()).unwrap();
+        let lower = text.to_ascii_lowercase();
+        if let Some(needles) = pattern.needles().filter(|_| pattern.is_match(text.as_bytes())) {
+            let held = needles.iter().any(|n| lower.as_bytes().windows(n.len()).any(|part| part == n));
+            prop_assert!(held, "{} in {text}: {needles:?}", pattern.source());
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! What a decision costs, and what it does not depend on: how many rules there are, and what an attacker makes of the agent.
+
+use std::cell::Cell;
+use std::fmt::Write as _;
+use std::hint::black_box;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use tollgate::clearance::{Lives, seal};
+use tollgate::clock::Timestamp;
+use tollgate::crypto::{Claims, Kind, Ring, Secret, Seed, Visitor};
+use tollgate::gate::{Face, Gate, Moment, Settings, State, Verdict};
+use tollgate::policy::{Loader, Source};
+use tollgate::request::{Parts, Request};
+
+const CHROME: &str =
+    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/153.0.0.0 Safari/537.36";
+
+/// What Chrome sends through a proxy, but for the agent.
+const HEADERS: [(&str, &str); 17] = [
+    ("cache-control", "max-age=0"),
+    ("sec-ch-ua", "\"Chromium\";v=\"153\", \"Not)A;Brand\";v=\"99\", \"Google Chrome\";v=\"153\""),
+    ("sec-ch-ua-mobile", "?0"),
+    ("sec-ch-ua-platform", "\"Linux\""),
+    ("upgrade-insecure-requests", "1"),
+    ("accept", "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"),
+    ("sec-fetch-site", "none"),
+    ("sec-fetch-mode", "navigate"),
+    ("sec-fetch-user", "?1"),
+    ("sec-fetch-dest", "document"),
+    ("accept-encoding", "gzip, deflate, br, zstd"),
+    ("accept-language", "en-GB,en;q=0.9,de;q=0.8"),
+    ("priority", "u=0, i"),
+    ("x-forwarded-for", "198.51.100.7"),
+    ("x-forwarded-proto", "https"),
+    ("x-request-id", "2a6e1c0e-6f1c-4a50-9c56-0f5a7f6b7e0d"),
+    ("x-envoy-expected-rq-timeout-ms", "15000"),
+];
+
+const NOW: u32 = 1_800_000_000;
+
+fn ring() -> Ring {
+    Ring::single(Secret::new([7; 32]))
+}
+
+fn gate(source: &Source) -> Gate {
+    let loader = Loader { root: ".".into(), ..Loader::default() };
+    let policy = loader.load(source).unwrap_or_else(|e| panic!("{e}")).policy;
+    let settings = Settings::default();
+    let state = Arc::new(State::new(&settings.limits));
+    Gate::new(settings, ring(), policy, state).expect("the settings are the default ones")
+}
+
+fn moment() -> Moment {
+    Moment { now: Timestamp::from_seconds(u64::from(NOW) + 5), seed: Seed::from_bytes(&[3; 48]), known: Vec::new() }
+}
+
+fn request<'a>(agent: &'a str, target: &'a str, cookie: &'a str) -> Request<'a> {
+    let lines = HEADERS.into_iter().chain([("user-agent", agent)]);
+    let lines = lines.chain((!cookie.is_empty()).then_some(("cookie", cookie)));
+    Request::new(Parts {
+        method: b"GET",
+        target: target.as_bytes(),
+        host: b"www.example.org",
+        scheme: b"https",
+        client: Some(IpAddr::V4(Ipv4Addr::new(198, 51, 100, 7))),
+        headers: lines.map(|(n, v)| (n.as_bytes(), v.as_bytes())).collect(),
+    })
+    .expect("the request is well formed")
+}
+
+/// A cookie that pays for any challenge of the shipped policies.
+fn cookie() -> String {
+    let ring = ring();
+    let visitor = Visitor { host: "www.example.org", agent: CHROME.as_bytes(), net: b"", ja4: b"" };
+    let binding = visitor.binding(ring.signing());
+    let claims = Claims { key_id: 0, kind: Kind::Work, level: 18, issued: NOW, id: [3; 16], binding };
+    let sealed = seal(&ring, &claims, &Lives::default()).expect("the key is in the ring");
+    format!("theme=dark; __Host-tollgate={}; session=5f2c1b0e", sealed.text)
+}
+
+/// So many rules of the kinds that policies have, none of which a browser meets.
+fn rules(count: usize) -> String {
+    let mut text = String::from("bots:\n");
+    for n in 0..count {
+        let (a, b, c) = (1 + n / 65_536, n / 256 % 256, n % 256);
+        let matcher = match n % 10 {
+            0 => format!("user_agent_regex: Robot{n}/"),
+            1 => format!("user_agent_regex: (?i:crawler-{n}|spider-{n})"),
+            2 => format!("remote_addresses: [{a}.{b}.{c}.0/24, 2001:db8:{n:x}::/48]"),
+            3 => format!("path_regex: ^/secret-{n}/.*\\.php$"),
+            4 => format!("headers_regex: {{X-Client-{}: '^tool-{n}$'}}", n % 97),
+            5 => format!("expression: userAgent.contains(\"Tool{n}\") && \"Accept\" in headers"),
+            6 => format!("expression: path.startsWith(\"/private/{n}/\") && method == \"GET\""),
+            7 => format!("hosts: [site-{n}.example.com, '*.site-{n}.example.com']"),
+            8 => format!("paths: [/exact-{n}, /below-{n}/**]"),
+            _ => format!("user_agent_regex: ^Agent-{n}\\b.*compatible"),
+        };
+        let action = ["DENY", "CHALLENGE", "WEIGH"][n % 3];
+        let weight = if action == "WEIGH" { ", weight: {adjust: 3}" } else { "" };
+        writeln!(text, "- {{name: r{n}, action: {action}, {matcher}{weight}}}").expect("a string takes it");
+    }
+    text
+}
+
+/// The source of a policy with so many rules.
+fn generated(count: usize) -> Source {
+    Source::Text { name: format!("{count}-rules.yaml"), text: rules(count) }
+}
+
+fn shipped(name: &str) -> Source {
+    Source::Embedded(name.to_owned())
+}
+
+/// Decides once and shows how often that allocated.
+fn allocations(gate: &Gate, request: Request<'_>, want: Verdict) {
+    let (request, moment) = (Ok(request), moment());
+    let mut verdict = None;
+    let decide = |verdict: &mut Option<Verdict>| {
+        *verdict = Some(gate.decide(Face::Grpc, None, &request, &moment).verdict)
+    };
+    // The first decision fills what is made on first use.
+    decide(&mut verdict);
+    let measured = allocation_counter::measure(|| decide(&mut verdict));
+    assert_eq!(verdict, Some(want));
+    println!("allocations: {}", measured.count_total);
+}
+
+fn one(c: &mut Criterion, name: &str, gate: &Gate, cookie: &str, want: Verdict) {
+    allocations(gate, request(CHROME, "/articles/2026/a-page?from=feed", cookie), want);
+    let (request, moment) = (Ok(request(CHROME, "/articles/2026/a-page?from=feed", cookie)), moment());
+    c.bench_function(name, |b| {
+        b.iter(|| black_box(gate.decide(Face::Grpc, None, black_box(&request), &moment).verdict))
+    });
+}
+
+fn shipped_policies(c: &mut Criterion) {
+    let cookie = cookie();
+    one(c, "decide/quiet, browser", &gate(&shipped("quiet.yaml")), "", Verdict::Allow);
+    one(c, "decide/quiet, browser with a clearance", &gate(&shipped("quiet.yaml")), &cookie, Verdict::Allow);
+    one(
+        c,
+        "decide/strict, browser with a clearance",
+        &gate(&shipped("strict.yaml")),
+        &cookie,
+        Verdict::Allow,
+    );
+    one(c, "decide/strict, browser without one", &gate(&shipped("strict.yaml")), "", Verdict::Challenge);
+}
+
+fn many_rules(c: &mut Criterion) {
+    for count in [10, 100, 1_000, 10_000] {
+        one(c, &format!("decide/{count} rules"), &gate(&generated(count)), "", Verdict::Allow);
+    }
+}
+
+/// Agents that never repeat: names of robots, lists of names, half names, long ones.
+fn hostile_agents() -> Vec<String> {
+    let names =
+        ["Googlebot", "GPTBot", "ClaudeBot", "python-requests", "curl", "Scrapy", "bingbot", "Bytespider"];
+    (0..4_096_usize)
+        .map(|n| match n % 4 {
+            0 => format!(
+                "Mozilla/5.0 (compatible; {}/{n}.{}; +http://example.com/{n})",
+                names[n / 4 % 8],
+                n % 7
+            ),
+            1 => format!("{CHROME} {}/{n}", names[n / 4 % 8]),
+            2 => CHROME.replace("153.0", &format!("{}.{n}", 90 + n % 60)),
+            _ => format!("Robot{n}/ crawler-{n} {} spider-{}", names[n / 4 % 8], n * 7),
+        })
+        .collect()
+}
+
+fn rotating_agents(c: &mut Criterion) {
+    let agents = hostile_agents();
+    let requests: Vec<_> = agents.iter().map(|agent| Ok(request(agent, "/articles", ""))).collect();
+    for (name, source) in [("quiet", shipped("quiet.yaml")), ("10000 rules", generated(10_000))] {
+        let (gate, moment, at) = (gate(&source), moment(), Cell::new(0));
+        c.bench_function(&format!("decide/{name}, rotating agents"), |b| {
+            b.iter(|| {
+                at.set((at.get() + 1) % requests.len());
+                black_box(gate.decide(Face::Grpc, None, black_box(&requests[at.get()]), &moment).verdict)
+            });
+        });
+    }
+}
+
+/// A policy with 100,000 networks and 2,000 patterns of agents.
+fn load(c: &mut Criterion) {
+    let mut text = String::from("bots:\n");
+    for n in 0..2_000 {
+        let pattern =
+            if n % 4 == 0 { format!("(?i:crawler-{n}|spider-{n})") } else { format!("Robot{n}/[0-9]") };
+        writeln!(text, "- {{name: a{n}, action: DENY, user_agent_regex: '{pattern}'}}")
+            .expect("a string takes it");
+    }
+    for list in 0..100 {
+        writeln!(text, "- name: n{list}\n  action: CHALLENGE\n  remote_addresses:")
+            .expect("a string takes it");
+        for n in 0..1_000 {
+            let n = list * 1_000 + n;
+            writeln!(text, "  - {}.{}.{}.0/24", 1 + n / 65_536, n / 256 % 256, n % 256)
+                .expect("a string takes it");
+        }
+    }
+    let source = Source::Text { name: "large.yaml".to_owned(), text };
+    let mut group = c.benchmark_group("load");
+    group.sample_size(10);
+    group.bench_function("100000 networks and 2000 patterns", |b| {
+        b.iter(|| Loader::default().load(&source).expect("it is sound"));
+    });
+    group.bench_function("quiet", |b| {
+        b.iter(|| Loader::default().load(&shipped("quiet.yaml")).expect("it is sound"))
+    });
+}
+
+criterion_group!(benches, shipped_policies, many_rules, rotating_agents, load);
+criterion_main!(benches);
