@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::hint::black_box;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
+use std::time::Instant;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use tollgate::clearance::{Lives, seal};
@@ -53,7 +54,11 @@ fn gate(source: &Source) -> Gate {
 }
 
 fn moment() -> Moment {
-    Moment { now: Timestamp::from_seconds(u64::from(NOW) + 5), seed: Seed::from_bytes(&[3; 48]), known: Vec::new() }
+    Moment {
+        now: Timestamp::from_seconds(u64::from(NOW) + 5),
+        seed: Seed::from_bytes(&[3; 48]),
+        known: Vec::new(),
+    }
 }
 
 fn request<'a>(agent: &'a str, target: &'a str, cookie: &'a str) -> Request<'a> {
@@ -120,8 +125,8 @@ fn allocations(gate: &Gate, request: Request<'_>, want: Verdict) {
     let decide = |verdict: &mut Option<Verdict>| {
         *verdict = Some(gate.decide(Face::Grpc, None, &request, &moment).verdict)
     };
-    // The first decision fills what is made on first use.
-    decide(&mut verdict);
+    // The first decisions fill what is made on first use: searches keep their tables, and agents that come again are remembered.
+    (0..8).for_each(|_| decide(&mut verdict));
     let measured = allocation_counter::measure(|| decide(&mut verdict));
     assert_eq!(verdict, Some(want));
     println!("allocations: {}", measured.count_total);
@@ -187,6 +192,44 @@ fn rotating_agents(c: &mut Criterion) {
     }
 }
 
+/// How much more one of two decisions costs than the other. They take turns in short batches, so that whatever else the
+/// machine does meets both alike; the middle of the batches' ratios counts.
+fn ratio(name: &str, mut cheap: impl FnMut(), mut dear: impl FnMut()) {
+    const BATCHES: usize = 301;
+    const BATCH: usize = 2_000;
+    let time = |run: &mut dyn FnMut()| {
+        let start = Instant::now();
+        (0..BATCH).for_each(|_| run());
+        start.elapsed().as_secs_f64()
+    };
+    let mut ratios: Vec<_> = (0..BATCHES)
+        .map(|_| {
+            let first = time(&mut cheap);
+            time(&mut dear) / first
+        })
+        .collect();
+    ratios.sort_by(f64::total_cmp);
+    println!("ratio: {name}: {:.2}", ratios[BATCHES / 2]);
+}
+
+fn ratios(_: &mut Criterion) {
+    let moment = moment();
+    let browser = Ok(request(CHROME, "/articles/2026/a-page", ""));
+    let agents = hostile_agents();
+    let hostile: Vec<_> =
+        agents.iter().map(|agent| Ok(request(agent, "/articles/2026/a-page", ""))).collect();
+    let at = Cell::new(0);
+    let one = |gate: &Gate| drop(black_box(gate.decide(Face::Grpc, None, black_box(&browser), &moment)));
+    let next = |gate: &Gate| {
+        at.set((at.get() + 1) % hostile.len());
+        drop(black_box(gate.decide(Face::Grpc, None, black_box(&hostile[at.get()]), &moment)));
+    };
+    let (few, many, quiet) = (gate(&generated(10)), gate(&generated(10_000)), gate(&shipped("quiet.yaml")));
+    ratio("10,000 rules to 10", || one(&few), || one(&many));
+    ratio("10,000 rules, rotating agents to one", || one(&many), || next(&many));
+    ratio("quiet, rotating agents to one", || one(&quiet), || next(&quiet));
+}
+
 /// A policy with 100,000 networks and 2,000 patterns of agents.
 fn load(c: &mut Criterion) {
     let mut text = String::from("bots:\n");
@@ -216,5 +259,5 @@ fn load(c: &mut Criterion) {
     });
 }
 
-criterion_group!(benches, shipped_policies, many_rules, rotating_agents, load);
+criterion_group!(benches, shipped_policies, many_rules, rotating_agents, ratios, load);
 criterion_main!(benches);

@@ -2,6 +2,7 @@
 //! that tells which of them a request can match at all.
 
 use std::ops::RangeInclusive;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::cel::Expression;
 use super::glob::Globs;
@@ -18,6 +19,8 @@ use crate::request::Scheme;
 /// A policy ready to be asked.
 #[derive(Debug)]
 pub(super) struct Compiled {
+    /// Another one for each policy of the process, never 0.
+    pub(super) id: u64,
     pub(super) rules: Vec<Rule>,
     /// Finds the rules that a request can match at all.
     pub(super) index: Index,
@@ -126,7 +129,9 @@ pub(super) fn compile(rules: Rules, defaults: &Defaults) -> Policy {
     let tolls = compiled.iter().map(|r| &r.asks).chain(thresholds.iter().map(|t| &t.asks)).chain([&default]);
     let levels = levels(tolls.filter_map(Asks::toll), defaults);
     let (shadow, block_list, status) = (rules.shadow, rules.block_list, rules.status);
+    static COMPILED: AtomicU64 = AtomicU64::new(1);
     Policy(Compiled {
+        id: COMPILED.fetch_add(1, Ordering::Relaxed),
         asks_asn: compiled.iter().any(|r| r.asns.is_some()),
         asks_country: compiled.iter().any(|r| r.countries.is_some()),
         looks_up: block_list || compiled.iter().any(looks_up),

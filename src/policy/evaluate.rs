@@ -10,6 +10,7 @@ use super::cel::{Holds, Scene};
 use super::compile::{Compiled, Header, HeaderFrom, HeaderTest, Rule};
 use super::facts::{Answer, Facts, Lookup};
 use super::index::{Set, Shown};
+use super::memo;
 use super::observe::Observer;
 use super::pattern::text;
 use super::rule::Asks;
@@ -90,11 +91,19 @@ impl Compiled {
         }
     }
 
-    /// The rules that the request can match.
-    fn candidates(&self, subject: &Subject<'_, '_>) -> Set {
+    /// Sets `chosen` to the rules that the request can match.
+    fn candidates(&self, subject: &Subject<'_, '_>, chosen: &mut Set) {
         let (request, facts) = (subject.request, subject.scene.facts());
+        let agent = subject.agent();
+        if subject.agents {
+            // The lines are looked at one by one too, so that nothing can be said for all of them.
+            self.index.by_agent(agent, chosen);
+        } else {
+            let found = |rule: usize| self.rules[rule].agent.as_ref().is_none_or(|p| p.is_match(agent));
+            let find = |chosen: &mut Set| self.index.by_agent(agent, chosen);
+            memo::recall(self.id, agent, chosen, find, |chosen| chosen.retain(found));
+        }
         let shown = Shown {
-            agent: subject.agent(),
             asn: facts.asn,
             client: request.client,
             country: facts.country,
@@ -103,7 +112,8 @@ impl Compiled {
         };
         let changed = |reading: &&Reading<'_>| matches!(reading.text, Cow::Owned(_));
         let texts = subject.readings.iter().map(|reading| &*reading.text);
-        self.index.choose(&shown, texts.chain(subject.readings.iter().filter(changed).map(|r| r.raw)))
+        let paths = texts.chain(subject.readings.iter().filter(changed).map(|r| r.raw));
+        self.index.by_rest(&shown, paths, chosen);
     }
 
     fn decide<'p>(
@@ -114,8 +124,12 @@ impl Compiled {
         let (mut weight, mut shadow) = (0_i64, None);
         // What WEIGH rules lack counts only once their weight does.
         let (mut lookups, mut undecided) = (Vec::new(), None);
-        let candidates = if observer.sees_misses() { None } else { Some(self.candidates(subject)) };
-        for index in Set::or_all(candidates.as_ref(), self.rules.len()) {
+        let mut chosen = Set::default();
+        let all = observer.sees_misses();
+        if !all {
+            self.candidates(subject, &mut chosen);
+        }
+        for index in Set::or_all((!all).then_some(&chosen), self.rules.len()) {
             let rule = &self.rules[index];
             let terminal = rule.asks.terminal();
             let mark = lookups.len();

@@ -1,5 +1,7 @@
 //! Loads a policy: reads the file and its imports, collects every problem, and compiles what is sound.
 
+mod lists;
+
 use std::collections::HashSet;
 use std::fs;
 use std::io::Read as _;
@@ -13,7 +15,7 @@ use super::embedded;
 use super::import::{EMBEDDED, Target, resolve};
 use super::lint;
 use super::problem::{LoadError, Problem, Severity};
-use super::read::{self, Fields, Text};
+use super::read::{self, Fields, Lists, Text};
 use super::report::Report;
 use super::rule::{Rule, Rules};
 
@@ -121,6 +123,7 @@ impl Loader {
             open: Vec::new(),
             imported: HashSet::new(),
             imports: 0,
+            lists: Lists::new(),
             rules: Vec::new(),
         };
         let rules = load.main(source);
@@ -147,6 +150,8 @@ struct Load<'a> {
     /// Every file that was imported, by identity, and how often any was.
     imported: HashSet<PathBuf>,
     imports: usize,
+    /// The lists of networks that have a name.
+    lists: Lists,
     rules: Vec<Rule>,
 }
 
@@ -173,14 +178,18 @@ impl Load<'_> {
             let message = "only the first document of a policy counts; this one is ignored";
             self.report.lint("L1", &place, message);
         }
-        let own: &[&str] =
-            if strict { &["version", "shadow", "sites", "default"] } else { &["shadow", "sites"] };
+        let own: &[&str] = if strict {
+            &["version", "shadow", "sites", "networks", "default"]
+        } else {
+            &["shadow", "sites", "networks"]
+        };
         let fields = Fields::read(&node, "", &keys, own, Text::Loose, &mut self.report)?;
         if let Some(entry) = fields.entry("sites") {
             self.report
                 .error(&entry.place, "`sites`: this version has one policy for every host")
                 .at_key("sites");
         }
+        self.lists(&fields, folder.as_deref());
         self.bots(&fields, folder.as_deref());
         self.report.rule = None;
         let defaults = &self.loader.defaults;
@@ -284,7 +293,7 @@ impl Load<'_> {
 
     fn entries(&mut self, entries: &[Node], folder: Option<&Path>) {
         for node in entries {
-            let entry = read::entry(node, &self.loader.defaults, &mut self.report);
+            let entry = read::entry(node, &self.loader.defaults, &self.lists, &mut self.report);
             match entry {
                 Some(read::Entry::Import(path, place)) => self.import(&path, &place, folder),
                 Some(read::Entry::Rule(_)) if self.rules.len() == MAX_RULES => {

@@ -15,6 +15,8 @@ mod import;
 mod index;
 mod lint;
 mod load;
+mod memo;
+mod network_list;
 mod networks;
 mod observe;
 mod pattern;

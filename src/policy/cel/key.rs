@@ -38,7 +38,7 @@ pub(super) fn key(node: &Node) -> Option<Key> {
             [subject, Node::Constant(text)] => of(subject, needles(text)?),
             _ => None,
         },
-        Node::Matches(subject, Search::Ready(pattern)) => of(subject, pattern.needles()?),
+        Node::Matches(subject, Search::Ready(pattern)) => of(subject, pattern.needles()?.clone()),
         _ => None,
     }
 }

@@ -474,3 +474,14 @@ fn a_threshold_without_a_value_does_not_hold_and_is_told() {
         assert_eq!((outcome.rule, outcome.fault), ("threshold/b", Some(("threshold/a", Fault::Division))));
     });
 }
+
+#[test]
+fn a_rule_takes_the_networks_of_the_lists_it_names() {
+    let text = "networks: {ours: {inline: [203.0.113.0/24]}, theirs: {inline: ['2001:db8::/32', 192.0.2.1]}}\n\
+                bots:\n- {name: x, action: DENY, remote_networks: [ours, theirs]}\n";
+    let from = |client| Visit { client: Some(client), ..VISIT };
+    check(text, &from("203.0.113.7"), (Action::Deny, "bot/x"));
+    check(text, &from("2001:db8::1"), (Action::Deny, "bot/x"));
+    check(text, &from("192.0.2.1"), (Action::Deny, "bot/x"));
+    check(text, &from("192.0.2.2"), (Action::Allow, "default/allow"));
+}

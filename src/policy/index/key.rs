@@ -42,18 +42,19 @@ const COMMON: [&str; 12] = [
 impl Key {
     /// What a pattern of agents needs.
     pub(in crate::policy) fn agent(pattern: &Pattern) -> Option<Self> {
-        pattern.needles().map(Self::Agent)
+        pattern.needles().cloned().map(Self::Agent)
     }
 
     /// What a pattern of paths needs.
     pub(in crate::policy) fn path(pattern: &Pattern) -> Option<Self> {
-        pattern.needles().map(Self::Path)
+        pattern.needles().cloned().map(Self::Path)
     }
 
     /// What a pattern of a header needs. One that matches nothing at all also matches where the header is missing.
     pub(in crate::policy) fn header(name: &str, pattern: &Pattern) -> Option<Self> {
         let present = pattern.source() == ".*" || !pattern.is_match(b"");
-        present.then(|| Self::Header(name.to_ascii_lowercase(), pattern.needles().unwrap_or_default()))
+        present
+            .then(|| Self::Header(name.to_ascii_lowercase(), pattern.needles().cloned().unwrap_or_default()))
     }
 
     /// The better one of two that must both be met.

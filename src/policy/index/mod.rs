@@ -24,10 +24,8 @@ use crate::request::Headers;
 /// The longest name of a header that rules are filed under, in bytes.
 const MAX_NAME: usize = 63;
 
-/// What a request shows: everything that rules are filed under.
+/// What a request shows: everything that rules are filed under, but for agent and path.
 pub(super) struct Shown<'s, 'r> {
-    /// The `User-Agent` as text.
-    pub(super) agent: &'s [u8],
     pub(super) asn: Option<u32>,
     pub(super) client: Option<IpAddr>,
     pub(super) country: Option<[u8; 2]>,
@@ -122,13 +120,24 @@ impl Index {
         }
     }
 
-    /// The rules that may match: no other one does. `paths` are the readings of the path, as bytes and as text.
-    pub(super) fn choose<'p>(&self, shown: &Shown<'_, '_>, paths: impl Iterator<Item = &'p [u8]>) -> Set {
-        let mut chosen = self.always.clone();
-        self.agents.choose(shown.agent, &mut chosen);
-        self.hosts.choose(shown.host, &mut chosen);
-        paths.for_each(|path| self.paths.choose(path, &mut chosen));
-        self.by_headers(shown.headers, &mut chosen);
+    /// Sets `chosen` to the rules that may match as far as the agent tells: those that wait for something in it, and those that wait for
+    /// nothing at all.
+    pub(super) fn by_agent(&self, agent: &[u8], chosen: &mut Set) {
+        chosen.copy_from(self.always.words());
+        self.agents.choose(agent, chosen);
+    }
+
+    /// Adds the rules that may match for anything but the agent; together with those no other rule does. `paths` are the
+    /// readings of the path, as bytes and as text.
+    pub(super) fn by_rest<'p>(
+        &self,
+        shown: &Shown<'_, '_>,
+        paths: impl Iterator<Item = &'p [u8]>,
+        chosen: &mut Set,
+    ) {
+        self.hosts.choose(shown.host, chosen);
+        paths.for_each(|path| self.paths.choose(path, chosen));
+        self.by_headers(shown.headers, chosen);
         let mut add = |rules: &Vec<u32>| rules.iter().for_each(|rule| chosen.add(*rule));
         match shown.client {
             Some(IpAddr::V4(client)) => self.v4.cover_values(&client.into()).for_each(&mut add),
@@ -137,7 +146,6 @@ impl Index {
         }
         shown.asn.iter().filter_map(|asn| self.asns.get(asn)).for_each(&mut add);
         shown.country.iter().filter_map(|country| self.countries.get(country)).for_each(&mut add);
-        chosen
     }
 
     /// Only the headers that are there are looked up, however many the rules name.

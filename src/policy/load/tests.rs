@@ -491,3 +491,41 @@ proptest::proptest! {
         }
     }
 }
+
+#[test]
+fn lists_of_networks_have_a_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    at("google.json", r#"{"prefixes": [{"ipv4Prefix": "192.0.2.0/27"}]}"#);
+    at("offices.txt", "# ours\n198.51.100.0/24\n2001:db8::/32\n");
+    at("broken.txt", "198.51.100.0/24\nhello\n");
+    let load = |lists: &str, names: &str| {
+        let text =
+            format!("networks:\n{lists}bots:\n- name: known\n  action: DENY\n  remote_networks: {names}\n");
+        let loader = Loader { root: folder.path().to_owned(), ..Loader::default() };
+        loader.load(&Source::Text { name: "p.yaml".to_owned(), text })
+    };
+    let good = "  google: {file: google.json}\n  offices: {file: '*.txt'}\n  one: {inline: [203.0.113.7, '2001:db8:7::/48']}\n";
+    let error = load(good, "[google]").unwrap_err();
+    assert_eq!(
+        (&*error.problems[0].file, error.problems[0].line),
+        (folder.path().join("broken.txt").to_str().unwrap(), 2),
+        "{error}"
+    );
+    fs::remove_file(folder.path().join("broken.txt")).unwrap();
+    let loaded = load(good, "[google, offices]").unwrap();
+    assert!(loaded.lints.is_empty(), "{:?}", loaded.lints);
+    for (lists, names, message) in [
+        (good, "[googel]", "no list `googel`"),
+        (good, "[]", "names no list"),
+        ("  a: {file: nowhere.txt}\n", "[a]", "no file `nowhere.txt`"),
+        ("  a: {file: google.json, inline: []}\n", "[a]", "either `file` or `inline`"),
+        ("  a: {inline: []}\n", "[a]", "is empty"),
+        ("  a: {inline: [0.0.0.0/0]}\n", "[a]", "every address"),
+        ("  a: [192.0.2.0/24]\n", "[a]", "must be a map"),
+        (good, "[one]\n  remote_addresses: [192.0.2.0/24]", "cannot stand in one rule"),
+    ] {
+        let error = load(lists, names).unwrap_err().to_string();
+        assert!(error.contains(message), "{lists} {names}\n{error}");
+    }
+}

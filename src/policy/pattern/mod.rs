@@ -7,7 +7,8 @@ mod translate;
 use std::borrow::Cow;
 use std::ops::Range;
 
-use regex::bytes::{Regex, RegexBuilder};
+use regex_automata::meta::{BuildError, Config, Regex};
+use regex_automata::nfa::thompson::WhichCaptures;
 use regex_syntax::hir::{Hir, Look};
 
 pub(super) use needles::{Needles, is_common};
@@ -23,6 +24,7 @@ const MAX_COMPILED_LATE: usize = 128 << 10;
 pub(super) struct Pattern {
     source: String,
     regex: Regex,
+    needles: Option<Needles>,
     everything: bool,
     loose_dot: bool,
 }
@@ -63,16 +65,24 @@ impl Pattern {
     }
 
     fn build(source: &str, limit: usize) -> Result<Self, Refusal> {
-        let whole = 0..source.len();
+        let refuse = |message| Refusal::new(0..source.len(), message);
         let translated = translate::translate(source)?;
-        let regex = RegexBuilder::new(&translated.rust)
-            .size_limit(limit)
-            .build()
-            .map_err(|error| Refusal::new(whole, reason(&translated.rust, &error)))?;
+        let hir = parse(&translated.rust).map_err(|error| refuse(mistake(*error)))?;
+        let needles = needles::best(&hir);
+        let config = Config::new().nfa_size_limit(Some(limit)).which_captures(WhichCaptures::None);
+        // Where texts show that the pattern cannot match, the search itself is rare. What makes it faster would take most
+        // of the time that thousands of patterns take to load.
+        let config = match needles {
+            Some(_) => config.auto_prefilter(false).backtrack(false).dfa(false).onepass(false),
+            None => config,
+        };
+        let regex = Regex::builder().configure(config).build_from_hir(&hir);
+        let regex = regex.map_err(|error| refuse(too_large(&error)))?;
         Ok(Self {
             source: source.to_owned(),
-            everything: matches_everything(&translated.rust, &regex),
+            everything: matches_everything(&hir, &regex),
             loose_dot: translated.loose_dot,
+            needles,
             regex,
         })
     }
@@ -83,8 +93,8 @@ impl Pattern {
     }
 
     /// Texts in lower case of which every match holds one, in any case; `None` when there are no such texts, or too many.
-    pub(super) fn needles(&self) -> Option<Needles> {
-        needles(&translate::translate(&self.source).ok()?.rust)
+    pub(super) fn needles(&self) -> Option<&Needles> {
+        self.needles.as_ref()
     }
 
     /// The pattern as its author wrote it, trimmed.
@@ -127,28 +137,28 @@ pub(super) fn text(bytes: &[u8]) -> Cow<'_, [u8]> {
 }
 
 /// A match of nothing that needs at most one end of the text is found in every text. `^$` needs both.
-fn matches_everything(rust: &str, regex: &Regex) -> bool {
-    if !regex.is_match(b"") {
+fn matches_everything(hir: &Hir, regex: &Regex) -> bool {
+    if !regex.is_match("") {
         return false;
     }
-    let Ok(hir) = parse(rust) else { return false };
     let looks = hir.properties().look_set();
     let ends = [Look::Start, Look::End].iter().filter(|l| looks.contains(**l)).count();
     looks.len() == ends && ends < 2
 }
 
-/// Why a translated pattern does not compile, without the parser's drawing of it: the author wrote another text.
-fn reason(rust: &str, error: &regex::Error) -> String {
-    match (error, parse(rust)) {
-        (regex::Error::CompiledTooBig(limit), _) => {
-            format!("the compiled pattern would take more than {} MiB", limit >> 20)
-        }
-        (_, Err(error)) => match *error {
-            regex_syntax::Error::Parse(error) => error.kind().to_string(),
-            regex_syntax::Error::Translate(error) => error.kind().to_string(),
-            other => other.to_string(),
-        },
-        (error, Ok(_)) => error.to_string(),
+/// What is wrong with a translated pattern, without the parser's drawing of it: the author wrote another text.
+fn mistake(error: regex_syntax::Error) -> String {
+    match error {
+        regex_syntax::Error::Parse(error) => error.kind().to_string(),
+        regex_syntax::Error::Translate(error) => error.kind().to_string(),
+        other => other.to_string(),
+    }
+}
+
+fn too_large(error: &BuildError) -> String {
+    match error.size_limit() {
+        Some(limit) => format!("the compiled pattern would take more than {} MiB", limit >> 20),
+        None => error.to_string(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Texts of which every match of a pattern holds one, so that a search for all patterns' texts at once tells which
 //! patterns are worth a search of their own.
 
+use memchr::memmem;
 use regex_syntax::hir::{Class, Hir, HirKind};
 
 /// The most ways to spell one part of a pattern: letters without case are folded, a class of four letters is four ways.
@@ -12,6 +13,9 @@ const MAX_NEEDLES: usize = 4_000;
 /// The longest text that is looked for, in bytes; of a longer one its beginning.
 const MAX_LENGTH: usize = 32;
 
+/// Up to how many texts are compared with each other, to leave out those that say no more than another.
+const MAX_COMPARED: usize = 128;
+
 /// Texts in lower case, of which a match holds at least one, in any case.
 pub(in crate::policy) type Needles = Vec<Vec<u8>>;
 
@@ -20,7 +24,27 @@ struct Known {
     /// All its matches, if they are few; in lower case.
     whole: Option<Needles>,
     /// Texts of which each match holds one.
-    held: Option<Needles>,
+    held: Option<Choice>,
+}
+
+/// Texts to look for, and what they are worth.
+struct Choice {
+    needles: Needles,
+    worth: usize,
+}
+
+impl Choice {
+    /// `None` for what would sift nothing out.
+    fn of(needles: Needles) -> Option<Self> {
+        let worth = needles.iter().map(|n| worth(n)).min().filter(|worth| *worth > 0)?;
+        Some(Self { needles, worth })
+    }
+
+    /// The better one: the worst of its texts decides, and where that is equal fewer are better.
+    fn better(self, other: Self) -> Self {
+        let rank = |choice: &Self| (choice.worth, std::cmp::Reverse(choice.needles.len()));
+        if rank(&other) > rank(&self) { other } else { self }
+    }
 }
 
 impl Known {
@@ -31,17 +55,22 @@ impl Known {
     }
 
     /// What each match holds, whether or not all matches are known.
-    fn needles(self) -> Option<Needles> {
-        self.whole.into_iter().chain(self.held).filter(|n| value(n) > 0).max_by_key(value_of)
+    fn choice(self) -> Option<Choice> {
+        self.whole.and_then(Choice::of).into_iter().chain(self.held).reduce(Choice::better)
     }
 }
 
 /// The best texts to look for, if there are any.
 pub(super) fn best(hir: &Hir) -> Option<Needles> {
-    let mut needles = known(hir).needles()?;
+    let mut needles = known(hir).choice()?.needles;
     needles.iter_mut().for_each(|n| n.truncate(MAX_LENGTH));
-    needles.sort();
+    needles.sort_unstable();
     needles.dedup();
+    if needles.len() <= MAX_COMPARED {
+        // Whoever holds a text holds every part of it.
+        let all = needles.clone();
+        needles.retain(|n| !all.iter().any(|part| part.len() < n.len() && memmem::find(n, part).is_some()));
+    }
     Some(needles)
 }
 
@@ -61,22 +90,20 @@ fn known(hir: &Hir) -> Known {
             }
             (0, _) => Known::NOTHING,
             (1, Some(1)) => known(&repetition.sub),
-            _ => Known { whole: None, held: known(&repetition.sub).needles() },
+            _ => Known { whole: None, held: known(&repetition.sub).choice() },
         },
         HirKind::Concat(parts) => concat(parts),
         HirKind::Alternation(branches) => alternation(branches),
     }
 }
 
-/// The letters of a small class, without case where it is of ASCII.
+/// The letters of a small class, without case where they are of ASCII.
 fn letters(class: &Class) -> Option<Needles> {
     let mut all: Needles = match class {
         Class::Bytes(bytes) => {
-            let few =
-                bytes.iter().map(|r| usize::from(r.end() - r.start()) + 1).sum::<usize>() <= MAX_SPELLINGS;
-            let each =
-                || bytes.iter().flat_map(|r| r.start()..=r.end()).map(|b| vec![b.to_ascii_lowercase()]);
-            few.then(|| each().collect())?
+            let few = bytes.iter().map(|r| r.len()).sum::<usize>() <= MAX_SPELLINGS;
+            let each = || bytes.iter().flat_map(|r| r.start()..=r.end());
+            few.then(|| each().map(|b| vec![b.to_ascii_lowercase()]).collect())?
         }
         Class::Unicode(letters) => {
             let few = letters.iter().map(|r| r.len()).sum::<usize>() <= MAX_SPELLINGS;
@@ -84,7 +111,7 @@ fn letters(class: &Class) -> Option<Needles> {
             few.then(|| each().map(|c| c.to_ascii_lowercase().to_string().into_bytes()).collect())?
         }
     };
-    all.sort();
+    all.sort_unstable();
     all.dedup();
     Some(all)
 }
@@ -94,76 +121,67 @@ fn letters(class: &Class) -> Option<Needles> {
 fn concat(parts: &[Hir]) -> Known {
     let mut run: Needles = vec![Vec::new()];
     let mut whole = true;
-    let mut best: Option<Needles> = None;
-    let mut offer = |needles: Option<Needles>| {
-        best = best.take().into_iter().chain(needles).filter(|n| value(n) > 0).max_by_key(value_of);
+    let mut best: Option<Choice> = None;
+    let mut offer = |choice: Option<Choice>| {
+        best = best.take().into_iter().chain(choice).reduce(Choice::better);
     };
     for part in parts {
         let Known { whole: spellings, held } = known(part);
         offer(held);
-        let joined = spellings.as_ref().filter(|s| s.len() * run.len() <= MAX_SPELLINGS).map(|spellings| {
-            let join =
-                |start: &Vec<u8>| spellings.iter().map(|end| [&start[..], end].concat()).collect::<Needles>();
-            run.iter().flat_map(join).collect()
-        });
-        match joined {
-            Some(joined) => run = joined,
-            None => {
+        match spellings {
+            Some(spellings) if spellings.len() * run.len() <= MAX_SPELLINGS => run = joined(&run, &spellings),
+            // Too many together, but few alone: the next run starts with them.
+            Some(spellings) if spellings.len() <= MAX_SPELLINGS => {
                 whole = false;
-                offer(Some(std::mem::replace(&mut run, vec![Vec::new()])));
-                offer(spellings.clone());
-                // Too many together, but few alone: the next run starts with them.
-                if let Some(spellings) = spellings.filter(|s| s.len() <= MAX_SPELLINGS) {
-                    run = spellings;
-                }
+                offer(Choice::of(std::mem::replace(&mut run, spellings)));
+            }
+            spellings => {
+                whole = false;
+                offer(spellings.and_then(Choice::of));
+                offer(Choice::of(std::mem::replace(&mut run, vec![Vec::new()])));
             }
         }
     }
     if whole {
         return Known { whole: Some(run), held: best };
     }
-    offer(Some(run));
+    offer(Choice::of(run));
     Known { whole: None, held: best }
+}
+
+/// Every beginning with every end.
+fn joined(beginnings: &Needles, ends: &Needles) -> Needles {
+    beginnings.iter().flat_map(|start| ends.iter().map(|end| [&start[..], end].concat())).collect()
 }
 
 /// One of several branches: each must hold something.
 fn alternation(branches: &[Hir]) -> Known {
     let known: Vec<_> = branches.iter().map(known).collect();
     if known.iter().all(|k| k.whole.is_some()) {
-        let all: Needles = known.iter().filter_map(|k| k.whole.as_ref()).flatten().cloned().collect();
-        if all.len() <= MAX_NEEDLES {
-            return Known { whole: Some(all), held: None };
-        }
+        let all: Needles = known.into_iter().filter_map(|k| k.whole).flatten().collect();
+        return Known { whole: Some(all).filter(|all| all.len() <= MAX_NEEDLES), held: None };
     }
-    let held: Option<Vec<_>> = known.into_iter().map(Known::needles).collect();
-    let held = held.map(|all| all.into_iter().flatten().collect::<Needles>());
-    Known { whole: None, held: held.filter(|all| all.len() <= MAX_NEEDLES) }
+    let held: Option<Vec<_>> = known.into_iter().map(Known::choice).collect();
+    let held = held.and_then(|all| Choice::of(all.into_iter().flat_map(|choice| choice.needles).collect()));
+    Known { whole: None, held: held.filter(|choice| choice.needles.len() <= MAX_NEEDLES) }
 }
 
-/// How well texts sift, as far as the texts themselves tell: the shortest decides, and where that is equal fewer are better.
-fn value_of(needles: &Needles) -> (usize, std::cmp::Reverse<usize>) {
-    (value(needles), std::cmp::Reverse(needles.len()))
-}
-
-/// The length of the shortest text, and next to nothing for one that nearly every `User-Agent` holds: it would sift nothing out.
-fn value(needles: &Needles) -> usize {
-    let worst = |needle: &Vec<u8>| match needle.len() {
+/// How well a text sifts: its length, up to a point, and next to nothing where nearly everybody sends it.
+fn worth(needle: &[u8]) -> usize {
+    match needle.len() {
         0 | 1 => 0,
         length if is_common(needle) => usize::from(length > 2),
         length => 1 + length.min(8),
-    };
-    needles.iter().map(worst).min().unwrap_or(0)
+    }
 }
 
 /// What browsers send, and what most robots do, in lower case.
-const COMMON: [&[u8]; 4] = [
-    b"mozilla/5.0 (compatible; (+https://www. (http://www. )",
-    b"mozilla/5.0 (windows nt 10.0; win64; x64) applewebkit/537.36 (khtml, like gecko) chrome/150.0.0.0 safari/537.36",
-    b"mozilla/5.0 (iphone; cpu iphone os 26_0 like mac os x) applewebkit/605.1.15 (khtml, like gecko) version/26.0 mobile/15e148 safari/604.1",
-    b"mozilla/5.0 (x11; linux x86_64; rv:150.0) gecko/20100101 firefox/150.0",
-];
+const COMMON: &[u8] = b"mozilla/5.0 (windows nt 10.0; win64; x64) applewebkit/537.36 (khtml, like gecko) chrome/150.0.0.0 safari/537.36\n\
+    mozilla/5.0 (iphone; cpu iphone os 26_0 like mac os x) applewebkit/605.1.15 (khtml, like gecko) version/26.0 mobile/15e148 safari/604.1\n\
+    mozilla/5.0 (x11; linux x86_64; rv:150.0) gecko/20100101 firefox/150.0\n\
+    mozilla/5.0 (compatible; (+https://www. (http://www. )";
 
 /// Whether a text is part of what nearly everybody sends.
 pub(in crate::policy) fn is_common(needle: &[u8]) -> bool {
-    COMMON.iter().any(|agent| agent.windows(needle.len().max(1)).any(|part| part == needle))
+    memmem::find(COMMON, needle).is_some()
 }

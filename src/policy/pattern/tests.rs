@@ -158,9 +158,9 @@ proptest! {
 
 #[track_caller]
 fn looks_for(pattern: &str, want: Option<&[&str]>) {
-    let needles = Pattern::compile(pattern).unwrap().needles();
+    let compiled = Pattern::compile(pattern).unwrap();
     let shown: Option<Vec<_>> =
-        needles.as_ref().map(|all| all.iter().map(|n| std::str::from_utf8(n).unwrap()).collect());
+        compiled.needles().map(|all| all.iter().map(|n| std::str::from_utf8(n).unwrap()).collect());
     assert_eq!(shown.as_deref(), want, "{pattern}");
 }
 
@@ -176,7 +176,7 @@ fn the_needles_of_a_pattern_are_what_its_matches_hold() {
     let mut folded: Vec<_> = k.as_flattened().iter().map(|k| &**k).collect();
     folded.sort_unstable();
     looks_for("(?i)kiss", Some(&folded));
-    looks_for("x?bot[0-9]", Some(&["bot", "xbot"]));
+    looks_for("x?bot[0-9]", Some(&["bot"]));
     looks_for("^$", None);
     looks_for(".*", None);
     looks_for("a|", None);

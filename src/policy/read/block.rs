@@ -1,8 +1,12 @@
 //! The small values that entries are made of: patterns, lists of globs, networks, expressions.
 
+use std::collections::HashMap;
+
+use ipnet::IpNet;
+
 use super::fields::{Fields, Text, text};
 use crate::policy::cel::{self, Expression, Join, Scope};
-use crate::policy::document::{Node, Value};
+use crate::policy::document::{Node, Value, nearest};
 use crate::policy::glob::{Globs, Subject};
 use crate::policy::pattern::Pattern;
 use crate::policy::report::Report;
@@ -59,10 +63,20 @@ pub(super) fn globs(
     Some(globs)
 }
 
-/// The networks of `remote_addresses`.
-pub(super) fn networks(fields: &Fields<'_>, allow: bool, report: &mut Report) -> Vec<ipnet::IpNet> {
+/// The lists under `networks`, by name.
+pub(in crate::policy) type Lists = HashMap<String, Vec<IpNet>>;
+
+/// The networks of `remote_addresses`, or those of the lists that `remote_networks` names.
+pub(super) fn networks(fields: &Fields<'_>, allow: bool, lists: &Lists, report: &mut Report) -> Vec<IpNet> {
     let key = "remote_addresses";
-    let mut out = Vec::new();
+    let mut out = named(fields, lists, report);
+    if let (Some(_), Some(other)) = (fields.get("remote_networks"), fields.get(key)) {
+        let message = "`remote_addresses` and `remote_networks` cannot stand in one rule";
+        report
+            .error(&other.place, message)
+            .at_key(key)
+            .advise("give the addresses a list of their own under `networks`");
+    }
     for (text, node) in fields.texts(key, report).unwrap_or_default() {
         let net = match parse_network(&text) {
             Ok(net) => net,
@@ -71,13 +85,39 @@ pub(super) fn networks(fields: &Fields<'_>, allow: bool, report: &mut Report) ->
                 continue;
             }
         };
-        let written = text.parse::<ipnet::IpNet>().ok();
+        let written = text.parse::<IpNet>().ok();
         if written != Some(net) {
             report.lint("L7", &node.place, format!("`{text}` is read as {net}")).at_key(key);
         } else if allow && net.prefix_len() == 0 {
             report.lint("L7", &node.place, format!("`{text}` allows every address of its kind")).at_key(key);
         }
         out.push(net);
+    }
+    out
+}
+
+fn named(fields: &Fields<'_>, lists: &Lists, report: &mut Report) -> Vec<IpNet> {
+    let key = "remote_networks";
+    let before = report.len();
+    let names = fields.texts(key, report).unwrap_or_default();
+    if let (Some(entry), true, false) = (fields.entry(key), names.is_empty(), report.has_error_since(before))
+    {
+        report.error(&entry.place, "`remote_networks` names no list").at_key(key);
+    }
+    let mut out = Vec::new();
+    for (name, node) in names {
+        match lists.get(&name) {
+            Some(networks) => out.extend_from_slice(networks),
+            None => {
+                let message = format!("there is no list `{}` under `networks`", name.escape_debug());
+                let near = nearest(&name, lists.keys().map(String::as_str))
+                    .map(|near| format!("did you mean `{near}`?"));
+                let problem = report.error(&node.place, message).at_key(key);
+                if let Some(near) = near {
+                    problem.advise(near);
+                }
+            }
+        }
     }
     out
 }

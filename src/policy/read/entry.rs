@@ -1,6 +1,6 @@
 //! One entry of `bots`: an import or a rule.
 
-use super::block::{expression, globs, networks, pattern};
+use super::block::{Lists, expression, globs, networks, pattern};
 use super::challenge::{self, Use};
 use super::fields::{Fields, Text};
 use super::origin;
@@ -34,10 +34,11 @@ const KEYS: [&str; 12] = [
 ];
 
 /// The keys that only Tollgate knows.
-const OWN: [&str; 8] = ["shadow", "methods", "hosts", "paths", "scheme", "ja4", "signals", "rate"];
+const OWN: [&str; 9] =
+    ["shadow", "methods", "hosts", "paths", "scheme", "remote_networks", "ja4", "signals", "rate"];
 
 /// The keys of which a rule needs at least one.
-const MATCHERS: [&str; 11] = [
+const MATCHERS: [&str; 12] = [
     "user_agent_regex",
     "path_regex",
     "headers_regex",
@@ -49,6 +50,7 @@ const MATCHERS: [&str; 11] = [
     "hosts",
     "paths",
     "scheme",
+    "remote_networks",
 ];
 
 /// What a rule cannot be judged by yet. Dropping the matcher would make the rule broader than its author meant, so
@@ -62,7 +64,12 @@ pub(in crate::policy) enum Entry {
 }
 
 /// Reads one entry; `None` if it is refused.
-pub(in crate::policy) fn read(node: &Node, defaults: &Defaults, report: &mut Report) -> Option<Entry> {
+pub(in crate::policy) fn read(
+    node: &Node,
+    defaults: &Defaults,
+    lists: &Lists,
+    report: &mut Report,
+) -> Option<Entry> {
     report.rule = name_of(node).map(|name| format!("bot/{name}"));
     let before = report.len();
     if node.is_null() {
@@ -87,7 +94,7 @@ pub(in crate::policy) fn read(node: &Node, defaults: &Defaults, report: &mut Rep
     }
     let asks = asks(&fields, defaults, report);
     let lenient = asks.as_ref().is_some_and(|a| matches!(a, Asks::Allow));
-    let matchers = matchers(&fields, lenient, report);
+    let matchers = matchers(&fields, lenient, lists, report);
     let shadow = fields.boolean("shadow", report).unwrap_or(false);
     if report.has_error_since(before) {
         return None;
@@ -167,7 +174,7 @@ fn weight(fields: &Fields<'_>, action: Option<&str>, report: &mut Report) -> Opt
     Some(adjust.unwrap_or(0))
 }
 
-fn matchers(fields: &Fields<'_>, allow: bool, report: &mut Report) -> Matchers {
+fn matchers(fields: &Fields<'_>, allow: bool, lists: &Lists, report: &mut Report) -> Matchers {
     for (key, what) in NOT_YET {
         if let Some(entry) = fields.entry(key).filter(|e| !e.value.is_null()) {
             let message = format!("`{key}`: this version cannot evaluate {what}");
@@ -180,7 +187,7 @@ fn matchers(fields: &Fields<'_>, allow: bool, report: &mut Report) -> Matchers {
         fields.get(key).and_then(|n| pattern(n, key, Text::Exact, report))
     };
     let matchers = Matchers {
-        addresses: networks(fields, allow, report),
+        addresses: networks(fields, allow, lists, report),
         agent: pattern_of("user_agent_regex", report),
         path: pattern_of("path_regex", report),
         headers: headers(fields, report),
@@ -206,7 +213,7 @@ fn empty(fields: &Fields<'_>, report: &mut Report) {
     let says = |node: &Node| {
         node.items().is_none_or(|i| !i.is_empty()) && node.entries().is_none_or(|e| !e.is_empty())
     };
-    let own = |key: &str| matches!(key, "methods" | "hosts" | "paths" | "scheme");
+    let own = |key: &str| matches!(key, "methods" | "hosts" | "paths" | "scheme" | "remote_networks");
     if !MATCHERS.iter().any(|key| fields.get(key).is_some_and(|n| says(n) || own(key))) {
         let message = "this rule has no matcher, so it would match nothing or everything";
         report.error(fields.place, message).advise(format!("give it one of {}", MATCHERS.join(", ")));

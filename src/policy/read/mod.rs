@@ -8,6 +8,7 @@ mod origin;
 mod setting;
 mod threshold;
 
+pub(super) use block::Lists;
 pub(super) use entry::never_there;
 pub(super) use entry::{Entry, read as entry};
 pub(super) use fields::{Fields, Text};
