@@ -19,11 +19,9 @@ fn ring() -> Ring {
 fn limits() -> Limits {
     Limits {
         max_ttl: 600,
-        policies: vec![policy_id("default")],
+        policies: vec![(policy_id("default"), 0..=18), (policy_id("cheap"), 0..=12)],
         max_k: 64,
         sizes: vec![10, 12],
-        min_level: 0,
-        max_level: 18,
         min_wait: 1,
         max_wait: 60,
         max_wait_level: 16,
