@@ -229,8 +229,8 @@ impl Gate {
 fn page(endpoint: &[u8]) -> Option<Option<&str>> {
     match endpoint.strip_prefix(b"page")? {
         [] => Some(None),
-        [b'/', name @ ..] if !name.is_empty() && !name.contains(&b'/') => {
-            std::str::from_utf8(name).ok().map(Some)
+        [b'/', name @ ..] if name.iter().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(b)) => {
+            std::str::from_utf8(name).ok().filter(|name| !name.is_empty()).map(Some)
         }
         _ => None,
     }
