@@ -24,7 +24,7 @@ default: DENY
 status_codes: {{DENY: {status}}}
 bots:
   - {{name: {name}-heavy, action: WEIGH, path_regex: ^/, weight: {{adjust: {weight}}}}}
-  - {{name: {name}-known, action: WEIGH, weight: {{adjust: -1}}, expression: 'verifyFCrDNS(remoteAddress, \"nobody\")'}}
+  - {{name: {name}-known, action: ALLOW, expression: 'verifyFCrDNS(remoteAddress, \"nobody\")'}}
   - {{name: {name}-denied, action: DENY, paths: [{denied}]}}
   - {{name: {name}-open, action: ALLOW, path_regex: ^/}}
 "
