@@ -28,6 +28,24 @@ fn limits() -> Limits {
     }
 }
 
+#[test]
+fn a_token_is_judged_by_the_levels_of_the_policy_that_it_names() {
+    let ring = ring();
+    let check =
+        Check { ring: &ring, limits: &limits(), visitor: &VISITOR, now: Timestamp::from_seconds(NOW) };
+    for (policy, level, want) in [
+        ("default", 18, Ok(())),
+        ("cheap", 12, Ok(())),
+        ("cheap", 14, Err(Refusal::Limits)),
+        ("gone", 12, Err(Refusal::Limits)),
+    ] {
+        let stamp = Stamp { policy: policy_id(policy), ..stamp(&ring, &VISITOR, [1; 16]) };
+        let token = issue_work(&stamp, level, 10);
+        let text = answer_text(&token, &vec![0; token.k().into()]);
+        assert_eq!(check.answer(text.as_bytes()).map(drop), want, "{policy} {level}");
+    }
+}
+
 fn stamp<'a>(ring: &'a Ring, visitor: &'a Visitor<'a>, id: [u8; 16]) -> Stamp<'a> {
     let now = Timestamp::from_seconds(NOW);
     Stamp { ring, visitor, policy: policy_id("default"), id, now, ttl: Duration::from_secs(300) }
