@@ -57,11 +57,6 @@ impl Files {
         self.0.iter().filter(|(path, mark)| other.0.get(*path) != Some(mark)).map(|(path, _)| path.as_path())
     }
 
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
-
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -13,14 +13,17 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
 use crate::files::Files;
 
+/// How many looks a change waits for the end of changes. Something that never stands still must not keep all else unread.
+const PATIENCE: u32 = 30;
+
 /// The files, and what the last looks at them showed.
 #[derive(Debug)]
 pub(super) struct Watch {
     every: Option<Interval>,
     /// As they stood when they were read.
     read: Files,
-    /// As they stood at the last look, if that was different.
-    moved: Option<Files>,
+    /// As they stood at the last look, if that was different, and how many looks have shown something different.
+    moved: Option<(Files, u32)>,
     /// A look that is under way. A file system that hangs holds up this one look and nothing else.
     looking: Option<JoinHandle<Files>>,
 }
@@ -28,7 +31,7 @@ pub(super) struct Watch {
 impl Watch {
     /// Watches files, with this much time between two looks; `None` never looks.
     pub(super) fn new(files: Files, every: Option<Duration>) -> Self {
-        let every = every.map(|every| {
+        let every = every.filter(|_| !files.is_empty()).map(|every| {
             let mut ticks = interval_at(Instant::now() + every, every);
             ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
             ticks
@@ -37,7 +40,8 @@ impl Watch {
     }
 
     /// Waits until files stand differently from when they were read, and still stand so one look later: a file that is being
-    /// written is left alone until it is done. Returns the names of some of them. Can be dropped and called again.
+    /// written is left alone until it is done, for [`PATIENCE`] at most. Returns the names of some of them. Can be dropped and
+    /// called again.
     pub(super) async fn changed(&mut self) -> String {
         loop {
             let looking = match &mut self.looking {
@@ -54,13 +58,15 @@ impl Watch {
             let found = looking.await;
             self.looking = None;
             let Ok(now) = found else { continue };
+            let (before, looks) = self.moved.take().unzip();
+            let looks = looks.unwrap_or(0) + 1;
             if now == self.read {
-                self.moved = None;
-            } else if self.moved.as_ref() == Some(&now) {
-                return names(self.read.differing(&now));
-            } else {
-                self.moved = Some(now);
+                continue;
             }
+            if before.as_ref() == Some(&now) || looks == PATIENCE {
+                return names(self.read.differing(&now));
+            }
+            self.moved = Some((now, looks));
         }
     }
 }
@@ -117,11 +123,27 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("a");
         let mut watch = watching(&file).await;
-        for length in 1..50 {
+        for length in 1..10 {
             fs::write(&file, "a".repeat(length)).unwrap();
             assert_eq!(told(&mut watch, 1).await, None, "after {length} bytes");
         }
         assert!(told(&mut watch, 1).await.is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_file_that_never_stands_still_is_told_in_the_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a");
+        let mut watch = watching(&file).await;
+        let mut looks = 0;
+        loop {
+            looks += 1;
+            fs::write(&file, "a".repeat(looks)).unwrap();
+            if told(&mut watch, 1).await.is_some() {
+                break;
+            }
+        }
+        assert_eq!(looks, PATIENCE as usize);
     }
 
     #[tokio::test(start_paused = true)]
