@@ -70,7 +70,9 @@ impl Gate {
     ) -> Decision<'_> {
         let id = DecisionId::new(moment.seed.decision);
         let by = self.named(policy, request);
-        self.note_unknown(policy, moment, mode);
+        if mode == Mode::Record && request.is_ok() {
+            self.note_unknown(policy, moment);
+        }
         let mut decision = match request {
             Err(unfit) => Decision::unfit(&by.name, *unfit, id),
             Ok(request) => match outcome(&by.policy, self.facts(by, request, moment), request, observer) {

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use tracing::warn;
 
-use super::decide::Mode;
 use super::{Decision, Error, Gate, Moment};
 use crate::challenge::policy_id;
 use crate::lookup::Resolver;
@@ -66,12 +65,9 @@ impl Gate {
         &self.all[self.policies.named(decision.policy).unwrap_or(0)]
     }
 
-    /// Counts a name that is not loaded, and says so, once a second at most.
-    pub(super) fn note_unknown(&self, hint: Option<&str>, moment: &Moment, mode: Mode) {
-        let Some(name) = hint.filter(|name| mode == Mode::Record && self.policies.named(name).is_none())
-        else {
-            return;
-        };
+    /// Counts a name that is not loaded, and says so, once a second at most. Only of a request that a trusted peer put.
+    pub(super) fn note_unknown(&self, hint: Option<&str>, moment: &Moment) {
+        let Some(name) = hint.filter(|name| self.policies.named(name).is_none()) else { return };
         self.state.metrics.unknown_policy.inc();
         if self.state.log_due(moment.now) {
             let shown = &name.as_bytes()[..name.len().min(MAX_LOGGED)];

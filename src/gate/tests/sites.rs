@@ -94,6 +94,10 @@ fn an_unfit_request_is_of_the_named_policy_or_the_default_one() {
         let decision = gate.decide(Face::Check, hint, &Err(Unfit::Malformed("host")), &at(0, 1));
         assert_eq!((decision.policy, decision.verdict), (want, Verdict::Deny));
     }
+    // What a stranger names is neither believed nor counted.
+    let stranger = gate.decide(Face::Grpc, Some("nothing"), &Err(Unfit::Incomplete("peer")), &at(0, 1));
+    assert_eq!((stranger.policy, stranger.verdict), ("default", Verdict::Undecided));
+    assert_eq!(gate.state.metrics.unknown_policy.get(), 0);
 }
 
 #[test]
