@@ -38,7 +38,7 @@ const STRICT: [(&str, Verdict); 5] = [
 
 /// The visitors: one whose name is good, then one for each fault, first of the name server that knows the address, then of the one
 /// that knows the name.
-const ROWS: [Row; 17] = [
+const ROWS: [Row; 18] = [
     ("1.2.0.192.in-addr.arpa.", "a.good.example."),
     ("a.good.example.", "192.0.2.1"),
     ("11.2.0.192.in-addr.arpa.", "broken"),
@@ -46,6 +46,7 @@ const ROWS: [Row; 17] = [
     ("13.2.0.192.in-addr.arpa.", "foreign"),
     ("14.2.0.192.in-addr.arpa.", "dead"),
     ("15.2.0.192.in-addr.arpa.", "late a.good.example."),
+    ("20.2.0.192.in-addr.arpa.", "gone.good.example."),
     ("21.2.0.192.in-addr.arpa.", "broken.good.example."),
     ("broken.good.example.", "broken"),
     ("22.2.0.192.in-addr.arpa.", "garbage.good.example."),
