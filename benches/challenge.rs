@@ -19,11 +19,9 @@ fn challenge(c: &mut Criterion) {
     let (policy, now) = (policy_id("default"), Timestamp::from_seconds(1_800_000_000));
     let limits = Limits {
         max_ttl: 600,
-        policies: vec![policy],
+        policies: vec![(policy, 12..=18)],
         max_k: 64,
         sizes: vec![12],
-        min_level: 12,
-        max_level: 18,
         min_wait: 1,
         max_wait: 60,
         max_wait_level: 16,

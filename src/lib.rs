@@ -2,7 +2,7 @@
 //!
 //! The rooms, from the ground up; a room imports only rooms of a lower level (`tests/layering.rs`):
 //!
-//! - level 0: [`clock`], [`crypto`], [`metrics`], [`request`]: time, keys, counters, and what a visitor asks for
+//! - level 0: [`clock`], [`crypto`], [`files`], [`metrics`], [`request`]: time, keys, what was read, counters, and what a visitor asks for
 //! - level 1: [`challenge`], [`clearance`], [`lookup`], [`memory`], [`policy`]: the puzzle, the cookie it buys, whose an address is, who does how much, the rules
 //! - level 2: [`gate`]: turns a request into a verdict
 //! - level 3: [`envoy`], [`web`], [`admin`]: the faces a proxy talks to, and the operator's
@@ -10,6 +10,7 @@
 
 pub mod clock;
 pub mod crypto;
+pub mod files;
 pub mod metrics;
 pub mod request;
 

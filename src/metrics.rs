@@ -27,6 +27,8 @@ pub struct Metrics {
     pub unknown_policy: Counter,
     /// Requests that ended in a panic, and were answered as undecided.
     pub panics: Counter,
+    /// 1 while the last reload failed: what is in force is then not what the files say.
+    pub reload_failed: Gauge,
     /// Connections that are open now, over all listeners.
     pub connections: Gauge,
 }
@@ -89,6 +91,11 @@ impl Metrics {
             "panics",
             "Requests that ended in a panic and were answered as undecided"
         );
+        let reload_failed = register!(
+            Gauge::default(),
+            "reload_failed",
+            "1 while the last reload failed, so that the state before it is in force"
+        );
         let connections = register!(Gauge::default(), "connections", "Open connections");
         Self {
             registry,
@@ -102,6 +109,7 @@ impl Metrics {
             prefix_without_route,
             unknown_policy,
             panics,
+            reload_failed,
             connections,
         }
     }
@@ -139,6 +147,7 @@ impl Metrics {
     /// Counts a reload, `ok` or `failed`.
     pub fn reload(&self, outcome: &'static str) {
         self.reloads.get_or_create(&[("outcome", outcome)]).inc();
+        self.reload_failed.set((outcome == "failed").into());
     }
 
     /// Everything in the OpenMetrics text format.

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -270,6 +270,10 @@ fn the_settings_and_policies_that_documents_show_are_accepted() {
     assert_eq!(run(&folder, &["keygen", "--file", "keys.yaml"]).0, 0);
     let (code, out, err) = run(&folder, &["check"]);
     assert_eq!((code, err.as_str()), (0, ""), "{out}");
+    write(&folder, "sites.yaml", fenced(&readme, "sites.yaml"));
+    write(&folder, "shop.yaml", fenced(&readme, "policy.yaml"));
+    let (code, out, err) = run(&folder, &["check", "--policy", "sites.yaml"]);
+    assert_eq!((code, err.as_str()), (0, ""), "{out}");
     let [settings, policy] = ["envoy/tollgate.yaml", "policy.yaml"]
         .map(|name| root.join("examples").join(name).display().to_string());
     let (code, out, err) = run(&folder, &["check", "--config", &settings, "--policy", &policy]);
@@ -438,6 +442,107 @@ fn a_reload_takes_what_is_right_and_keeps_the_old_where_it_is_wrong() {
     let metrics = get(gate.address("admin"), "/metrics", "");
     assert!(metrics.contains(r#"tollgate_reloads_total{outcome="failed"} 1"#), "{metrics}");
     assert_eq!(gate.end().0, 0);
+}
+
+#[test]
+fn files_that_change_are_read_again_without_a_word_from_anyone() {
+    let folder = folder();
+    let path = |name: &str| folder.path().join(name);
+    // In one step, as one should: a file that is seen half written for two looks would be taken as it is.
+    let put = |name: &str, text: &str| {
+        write(&folder, "fresh", text);
+        fs::rename(path("fresh"), path(name)).expect("the folder is ours");
+    };
+    let rule = |name: &str, action: &str| format!("- {{name: {name}, action: {action}, paths: [/{name}]}}\n");
+    // Mounted as Kubernetes mounts a ConfigMap: the file is a link over a link that is swapped.
+    let policy = "version: tollgate/v1\ndefault: DENY\nbots:\n- import: parts/*.yaml\n";
+    for (version, text) in [("v1", policy.to_owned()), ("v2", policy.replace("DENY", "ALLOW"))] {
+        fs::create_dir(path(version)).expect("the folder is ours");
+        write(&folder, &format!("{version}/policy.yaml"), &text);
+    }
+    symlink("v1", path("..data")).expect("the folder is ours");
+    symlink("..data/policy.yaml", path("policy.yaml")).expect("the folder is ours");
+    fs::create_dir(path("parts")).expect("the folder is ours");
+    write(&folder, "parts/a.yaml", &rule("a", "ALLOW"));
+    write(&folder, "tollgate.yaml", "policy: policy.yaml\nreload: {watch: 100ms}\n");
+    let mut gate = Running::on_free_ports(&folder);
+    let status = |gate: &Running, target: &str| {
+        get(gate.address("http"), &format!("/check{target}"), "User-Agent: x\r\n")[9..12].to_owned()
+    };
+    assert_eq!((status(&gate, "/a"), status(&gate, "/b")), ("200".into(), "403".into()));
+
+    // A file more in a folder that an import searches.
+    put("parts/b.yaml", &rule("b", "ALLOW"));
+    let said = gate.until("changed");
+    assert!(said.contains("parts"), "{said}");
+    gate.until("reloaded");
+    assert_eq!(status(&gate, "/b"), "200");
+
+    // A mistake in an import: told with its place, once; and the repaired file is taken.
+    put("parts/b.yaml", &rule("b", "DNEY"));
+    gate.until("cannot reload");
+    gate.until("parts/b.yaml:1");
+    assert_eq!(status(&gate, "/b"), "200");
+    put("parts/b.yaml", &rule("b", "DENY"));
+    gate.until("reloaded");
+    assert_eq!(status(&gate, "/b"), "403");
+
+    symlink("v2", path("next")).expect("the folder is ours");
+    fs::rename(path("next"), path("..data")).expect("the folder is ours");
+    gate.until("reloaded");
+    assert_eq!(status(&gate, "/none"), "200");
+
+    // The settings are watched too, and without them nothing falls back to defaults.
+    put("tollgate.yaml", "policy: policy.yaml\nreload: {watch: 100ms}\nshadow: true\n");
+    gate.until("reloaded");
+    assert_eq!(status(&gate, "/b"), "200");
+    fs::remove_file(path("tollgate.yaml")).expect("it is ours");
+    gate.until("cannot read the settings");
+    gate.until("tollgate.yaml");
+    assert_eq!(status(&gate, "/b"), "200");
+    let metrics = get(gate.address("admin"), "/metrics", "");
+    for line in [
+        r#"tollgate_reloads_total{outcome="ok"} 4"#,
+        r#"tollgate_reloads_total{outcome="failed"} 2"#,
+        "tollgate_reload_failed 1",
+    ] {
+        assert!(metrics.contains(line), "{line} in\n{metrics}");
+    }
+    assert_eq!(gate.end().0, 0);
+}
+
+#[test]
+fn sites_are_checked_and_explained_by_host_and_by_name() {
+    let folder = folder();
+    let main = "version: tollgate/v1\ndefault: DENY\nbots:\n- {name: a, action: DENY, paths: [/a]}\nsites:\n  shop: {hosts: ['*.shop.example'], policy: shop.yaml}\n";
+    write(&folder, "policy.yaml", main);
+    write(
+        &folder,
+        "shop.yaml",
+        "version: tollgate/v1\ndefault: ALLOW\nbots:\n- {name: b, action: DENY, paths: [/b]}\n",
+    );
+    let (code, out, err) = run(&folder, &["check", "--policy", "policy.yaml"]);
+    assert_eq!((code, out.as_str()), (0, "fine: 2 rules in 2 policies, 0 lints\n"), "{err}");
+    let explain = |more: &[&str]| {
+        let arguments = [&["explain", "--policy", "policy.yaml", "-t", "/c"], more].concat();
+        let (code, out, err) = run(&folder, &arguments);
+        assert_eq!(code, 0, "{err}");
+        out
+    };
+    for (more, verdict, policy) in [
+        (&["--host", "a.shop.example"][..], "allow by default/allow", "policy shop\n"),
+        (&["--host", "shop.example"], "deny by default/deny", "policy default\n"),
+        (&["--policy-name", "shop"], "allow by default/allow", "policy shop\n"),
+        (&["--host", "a.shop.example", "--policy-name", "default"], "deny by", "policy default\n"),
+        (&["--host", "a.shop.example", "--policy-name", "none"], "deny by", "there is no policy \"none\""),
+    ] {
+        let out = explain(more);
+        assert!(out.contains(verdict) && out.contains(policy), "{more:?}\n{out}");
+    }
+    assert!(explain(&["--json", "--host", "a.shop.example"]).contains(r#""policy":"shop""#));
+    write(&folder, "shop.yaml", "bots: [{name: b, action: DNEY, paths: [/b]}]\n");
+    let (code, _, err) = run(&folder, &["check", "--policy", "policy.yaml"]);
+    assert!(code == 64 && err.contains("shop.yaml:1") && err.contains("imported from policy.yaml"), "{err}");
 }
 
 #[test]

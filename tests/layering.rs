@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 const ROOMS: &[(&str, u32)] = &[
     ("clock", 0),
     ("crypto", 0),
+    ("files", 0),
     ("metrics", 0),
     ("request", 0),
     ("challenge", 1),

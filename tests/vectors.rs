@@ -85,13 +85,12 @@ impl Facts {
 
 fn limits(all: &Value) -> Limits {
     let policy = &all["policy"];
+    let levels = number(&policy["min_level"])..=number(&policy["max_level"]);
     Limits {
         max_ttl: number(&policy["max_ttl"]),
-        policies: numbers(&policy["policy_ids"]),
+        policies: numbers(&policy["policy_ids"]).into_iter().map(|id| (id, levels.clone())).collect(),
         max_k: number(&policy["max_k"]),
         sizes: numbers(&policy["sizes"]),
-        min_level: number(&policy["min_level"]),
-        max_level: number(&policy["max_level"]),
         min_wait: number(&policy["min_wait"]),
         max_wait: number(&policy["max_wait"]),
         max_wait_level: number(&policy["max_wait_level"]),

@@ -43,7 +43,7 @@ impl admin_server::Admin for Service {
         let policy = Some(asked.policy.as_str()).filter(|name| !name.is_empty());
         let gate = self.0.live.load_full();
         let request = request::Request::new(parts);
-        gate.look_up(&request, &mut moment).await;
+        gate.look_up(policy, &request, &mut moment).await;
         let mut trace = Trace::default();
         let decision = gate.explain(policy, &request, &moment, &mut trace);
         Ok(Response::new(explained(&decision, trace)))
@@ -72,6 +72,7 @@ fn explained(decision: &Decision<'_>, trace: Trace) -> ExplainResponse {
     ExplainResponse {
         verdict: decision.verdict.as_str().to_owned(),
         rule: decision.rule.to_owned(),
+        policy: decision.policy.to_owned(),
         weight: decision.weight,
         challenge: decision.toll.filter(|_| decision.verdict == Verdict::Challenge).map(|toll| Challenge {
             kind: toll.kind.as_str().to_owned(),

@@ -1,4 +1,4 @@
-//! What the loaded policy may ask: judged again after the MAC, because the policy that issued a token may be gone.
+//! What the loaded policies may ask: judged again after the MAC, because the policy that issued a token may be gone.
 
 use std::ops::RangeInclusive;
 
@@ -6,21 +6,18 @@ use super::Token;
 use super::puzzle::SIZES;
 use crate::crypto::Kind;
 
-/// The limits of the loaded policy. A genuine token outside of them is refused.
+/// The limits of the loaded policies. A genuine token outside of them is refused.
 #[derive(Clone, Debug)]
 pub struct Limits {
     /// The longest life of a token, in seconds.
     pub max_ttl: u16,
-    /// The ids of the loaded policies (see [`super::policy_id`]).
-    pub policies: Vec<u16>,
+    /// The ids of the loaded policies (see [`super::policy_id`]), each with the lowest and the highest level that its rules can
+    /// ask, raises included.
+    pub policies: Vec<(u16, RangeInclusive<u8>)>,
     /// The most puzzles.
     pub max_k: u8,
     /// The message sizes in use, as binary logarithms of bytes.
     pub sizes: Vec<u8>,
-    /// The lowest level that a rule can ask.
-    pub min_level: u8,
-    /// The highest level that a rule can ask, raises included.
-    pub max_level: u8,
     /// The shortest wait, in seconds.
     pub min_wait: u32,
     /// The longest wait, in seconds.
@@ -30,11 +27,10 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Whether the policy could have asked this of somebody.
+    /// Whether the policy that the token names could have asked this of somebody.
     pub(super) fn allow(&self, token: &Token, kind: Kind) -> bool {
         (1..=self.max_ttl).contains(&token.ttl())
-            && self.policies.contains(&token.policy())
-            && self.levels(kind).contains(&token.level())
+            && self.levels(token.policy(), kind).is_some_and(|levels| levels.contains(&token.level()))
             && match kind {
                 Kind::Wait => token.size() == 0 && (self.min_wait..=self.max_wait).contains(&token.seconds()),
                 Kind::Work => {
@@ -46,10 +42,11 @@ impl Limits {
             }
     }
 
-    fn levels(&self, kind: Kind) -> RangeInclusive<u8> {
-        match kind {
-            Kind::Wait => self.min_level..=self.max_wait_level,
-            Kind::Work => self.min_level..=self.max_level,
-        }
+    fn levels(&self, policy: u16, kind: Kind) -> Option<RangeInclusive<u8>> {
+        let (_, levels) = self.policies.iter().find(|(id, _)| *id == policy)?;
+        Some(match kind {
+            Kind::Wait => *levels.start()..=self.max_wait_level,
+            Kind::Work => levels.clone(),
+        })
     }
 }

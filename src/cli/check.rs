@@ -25,6 +25,7 @@ pub(super) struct Arguments {
 struct Report<'p> {
     ok: bool,
     rules: Option<usize>,
+    policies: Option<usize>,
     problems: Vec<Line<'p>>,
 }
 
@@ -60,19 +61,21 @@ impl<'p> From<&'p Problem> for Line<'p> {
 /// Reports every problem and every lint; fails if anything is wrong.
 pub(super) fn run(arguments: Arguments, mut sources: Sources) -> Result<(), Failure> {
     arguments.settings.add_to(&mut sources);
-    let (problems, rules) = match config::load(&sources) {
+    let (problems, counted) = match config::load(&sources) {
         Ok(mut loaded) => {
-            let (lints, rules) = (std::mem::take(&mut loaded.lints), loaded.policy.rules());
+            let lints = std::mem::take(&mut loaded.lints);
+            let counted = (loaded.policies.rules(), loaded.policies.count());
             // The gate is built as well, so that nothing is left to go wrong at the start.
             server::gate(loaded)?;
-            (lints, Some(rules))
+            (lints, Some(counted))
         }
         Err(problems) => (problems.0, None),
     };
     let mut stdout = io::stdout().lock();
     if arguments.json {
-        let report =
-            Report { ok: rules.is_some(), rules, problems: problems.iter().map(Line::from).collect() };
+        let (rules, policies) = counted.unzip();
+        let problems = problems.iter().map(Line::from).collect();
+        let report = Report { ok: counted.is_some(), rules, policies, problems };
         serde_json::to_writer(&mut stdout, &report)?;
         writeln!(stdout)?;
     } else {
@@ -82,10 +85,13 @@ pub(super) fn run(arguments: Arguments, mut sources: Sources) -> Result<(), Fail
         }
         let errors = problems.iter().filter(|p| p.level == Severity::Error).count();
         let lints = problems.len() - errors;
-        match rules {
-            Some(rules) => writeln!(stdout, "fine: {rules} rules, {lints} lints")?,
+        match counted {
+            Some((rules, 1)) => writeln!(stdout, "fine: {rules} rules, {lints} lints")?,
+            Some((rules, policies)) => {
+                writeln!(stdout, "fine: {rules} rules in {policies} policies, {lints} lints")?;
+            }
             None => writeln!(stderr, "errors: {errors}, lints: {lints}")?,
         }
     }
-    if rules.is_some() { Ok(()) } else { Err(Failure::Silent(BAD_CONFIG)) }
+    if counted.is_some() { Ok(()) } else { Err(Failure::Silent(BAD_CONFIG)) }
 }

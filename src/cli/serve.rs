@@ -24,13 +24,20 @@ pub(super) fn run(arguments: Arguments, mut sources: Sources) -> Result<(), Fail
     let mut loaded = config::load(&sources).map_err(Failure::Problems)?;
     logs::start(&loaded.settings.log);
     let lints = std::mem::take(&mut loaded.lints);
-    let rules = loaded.policy.rules();
+    let (rules, policies) = (loaded.policies.rules(), loaded.policies.count());
     let server = Server::bind(loaded, sources, Clock::System)?;
     // Only now, so that an address in use is one clear line.
     logs::lints(&lints);
     let addresses = server.addresses().clone();
     let line = serde_json::to_string(&addresses)?;
-    tracing::info!(grpc = addresses.grpc, http = addresses.http, admin = addresses.admin, rules, "serving");
+    tracing::info!(
+        grpc = addresses.grpc,
+        http = addresses.http,
+        admin = addresses.admin,
+        rules,
+        policies,
+        "serving"
+    );
     until_told(server, &line)
 }
 

@@ -9,6 +9,7 @@ use figment::providers::{Format, Toml};
 use figment::value::{Dict, Value};
 
 use super::layer::{Layer, Origin};
+use crate::files::Files;
 use crate::policy::document::{self, Entry, Node, Place};
 use crate::policy::{Problem, nearest};
 
@@ -23,9 +24,10 @@ pub(super) struct File {
 const MAX_FILE: usize = 1 << 20;
 
 /// The settings file that stands in a folder, if one does.
-pub(super) fn find(folder: &Path, problems: &mut Vec<Problem>) -> Option<PathBuf> {
-    let mut there =
-        ["tollgate.yaml", "tollgate.toml"].map(|name| folder.join(name)).into_iter().filter(|p| p.exists());
+pub(super) fn find(folder: &Path, files: &mut Files, problems: &mut Vec<Problem>) -> Option<PathBuf> {
+    let names = ["tollgate.yaml", "tollgate.toml"].map(|name| folder.join(name));
+    names.iter().for_each(|name| files.note(name));
+    let mut there = names.into_iter().filter(|p| p.exists());
     let first = there.next()?;
     if let Some(second) = there.next() {
         let message =

@@ -156,6 +156,11 @@ pub const KEYS: &[Key] = &[
     ),
     key("geo.country", None, "MMDB file with countries, for rules with `geoip`; a reload reads it again"),
     key(
+        "reload.watch",
+        Some("2s"),
+        "how often the files are looked at for changes: settings, policies with their imports, keys, secrets, databases; `off` for never",
+    ),
+    key(
         "dns.servers",
         None,
         "name servers for rules that look names up, as addresses with or without a port; without it the system's",

@@ -21,17 +21,22 @@ pub use reader::Effective;
 pub use secret::{read_entries, write_ring};
 pub use settings::{Log, Settings};
 
-use crate::policy::{self, Loader, Policy, Problem, Severity};
+use crate::files::Files;
+use crate::policy::{self, Loader, Policies, Problem, Severity};
 
 /// Everything a process starts from.
 #[derive(Debug)]
 pub struct Loaded {
     /// The settings.
     pub settings: Settings,
-    /// The policy they name, compiled.
-    pub policy: Policy,
+    /// The policies they name, compiled.
+    pub policies: Policies,
     /// What is odd about either without being wrong.
     pub lints: Vec<Problem>,
+    /// The settings file, named or found.
+    pub file: Option<PathBuf>,
+    /// Every file that was read.
+    pub files: Files,
 }
 
 /// Everything that is wrong with the settings, the keys and the policy. `Display` draws it all.
@@ -45,22 +50,28 @@ fn drawn(problems: &[Problem]) -> String {
 
 /// Reads settings, keys and policy, and reports everything that is wrong with any of them.
 pub fn load(sources: &Sources) -> Result<Loaded, Problems> {
-    let mut reader = reader::Reader::new(sources);
+    load_noting(sources, &mut Files::default())
+}
+
+/// The same, and notes every file before it is read, whether or not all is well.
+pub fn load_noting(sources: &Sources, files: &mut Files) -> Result<Loaded, Problems> {
+    let mut reader = reader::Reader::new(sources, files);
     let settings = Settings::read(&mut reader, sources.policy);
+    let file = reader.file().map(Path::to_owned);
     let mut problems = reader.into_problems();
-    let policy = match loader(&settings).load(&settings.policy) {
-        Ok(policy::Loaded { policy, lints }) => {
+    let policies = match loader(&settings).load_noting(&settings.policy, files) {
+        Ok(policy::Loaded { policy, sites, lints }) => {
             problems.extend(lints);
-            Some(policy)
+            Some(Policies::new(policy, sites))
         }
         Err(error) => {
             problems.extend(error.problems);
             None
         }
     };
-    match policy {
-        Some(policy) if problems.iter().all(|p| p.level != Severity::Error) => {
-            Ok(Loaded { settings, policy, lints: problems })
+    match policies {
+        Some(policies) if problems.iter().all(|p| p.level != Severity::Error) => {
+            Ok(Loaded { settings, policies, lints: problems, file, files: files.clone() })
         }
         _ => Err(Problems(problems)),
     }
@@ -68,7 +79,8 @@ pub fn load(sources: &Sources) -> Result<Loaded, Problems> {
 
 /// Reads the settings without the policy: every key with its value and origin, and what is wrong.
 pub fn effective(sources: &Sources) -> (Vec<Effective>, Vec<Problem>) {
-    let mut reader = reader::Reader::new(sources);
+    let mut files = Files::default();
+    let mut reader = reader::Reader::new(sources, &mut files);
     Settings::read(&mut reader, sources.policy);
     (reader.effective(), reader.into_problems())
 }

@@ -8,6 +8,7 @@ use figment::value::{Dict, Value};
 use super::file::{self, File};
 use super::keys::{KEYS, Key, PREFIX};
 use super::layer::{Layer, Origin, Sources};
+use crate::files::Files;
 use crate::policy::{Problem, Severity};
 
 /// One setting as it holds, for people.
@@ -22,26 +23,29 @@ pub struct Effective {
 }
 
 /// The layers, and what was wrong with them so far.
-pub(super) struct Reader {
+pub(super) struct Reader<'f> {
+    files: &'f mut Files,
     layered: Figment,
     layers: [Layer; 4],
     file: Option<File>,
     problems: Vec<Problem>,
 }
 
-impl Reader {
-    /// Stacks the layers and reports every name that is no setting.
-    pub(super) fn new(sources: &Sources) -> Self {
+impl<'f> Reader<'f> {
+    /// Stacks the layers and reports every name that is no setting. Files are noted before they are read.
+    pub(super) fn new(sources: &Sources, files: &'f mut Files) -> Self {
         let environment = Layer::environment(&sources.environment);
         let flags = Layer::flags(&sources.flags);
         let mut problems = Vec::new();
         let named = flags.find("config").or_else(|| environment.find("config")).and_then(Value::as_str);
-        let path = named.map(PathBuf::from).or_else(|| file::find(sources.folder.as_deref()?, &mut problems));
+        let path =
+            named.map(PathBuf::from).or_else(|| file::find(sources.folder.as_deref()?, files, &mut problems));
+        path.iter().for_each(|path| files.note(path));
         let (file, from_file) = path.map(|path| File::read(&path, &mut problems)).unzip();
         let from_file = from_file.unwrap_or_else(|| Layer { origin: Origin::File, values: Dict::new() });
         let layers = [Layer::defaults(), from_file, environment, flags];
         let layered = layers.iter().fold(Figment::new(), |stack, layer| stack.merge(layer));
-        let mut reader = Self { layered, layers, file, problems };
+        let mut reader = Self { files, layered, layers, file, problems };
         reader.report_strangers();
         reader
     }
@@ -116,7 +120,14 @@ impl Reader {
     /// A path, relative to the file that names it, or to the working folder when a flag or a variable does.
     pub(super) fn path(&mut self, key: &str) -> Option<PathBuf> {
         let text = self.optional(key, path_text)?;
-        Some(self.folder(key).join(text))
+        let path = self.folder(key).join(text);
+        self.files.note(&path);
+        Some(path)
+    }
+
+    /// The settings file, if there is one.
+    pub(super) fn file(&self) -> Option<&Path> {
+        self.file.as_ref().map(|file| file.path.as_path())
     }
 
     /// The folder that a relative path in this setting counts from.

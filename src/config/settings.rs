@@ -43,6 +43,8 @@ pub struct Settings {
     pub admin_token: Option<Token>,
     /// How events are written.
     pub log: Log,
+    /// How often the files are looked at for changes; `None` for never.
+    pub watch: Option<Duration>,
 }
 
 /// How events are written to stderr.
@@ -65,7 +67,7 @@ const MAX_WORKERS: usize = 1024;
 
 impl Settings {
     /// Reads every setting; what is wrong stays in the reader.
-    pub(super) fn read(reader: &mut Reader, embedded: Option<(&'static str, &'static str)>) -> Self {
+    pub(super) fn read(reader: &mut Reader<'_>, embedded: Option<(&'static str, &'static str)>) -> Self {
         let listen = read_listen(reader);
         let admin_token = reader
             .path("admin.token_file")
@@ -94,15 +96,16 @@ impl Settings {
             workers,
             admin_token,
             log: read_log(reader),
+            watch: reader.read("reload.watch", None, watch),
         }
     }
 }
 
-fn note<T>(reader: &mut Reader, key: &str, result: Result<T, String>) -> Option<T> {
+fn note<T>(reader: &mut Reader<'_>, key: &str, result: Result<T, String>) -> Option<T> {
     result.map_err(|message| reader.complain(key, message)).ok()
 }
 
-fn read_listen(reader: &mut Reader) -> Listen {
+fn read_listen(reader: &mut Reader<'_>) -> Listen {
     let listen = Listen {
         grpc: reader.read("listen.grpc", Address::Off, Address::parse),
         http: reader.read("listen.http", Address::Off, Address::parse),
@@ -123,7 +126,7 @@ fn read_listen(reader: &mut Reader) -> Listen {
     listen
 }
 
-fn read_policy(reader: &mut Reader, embedded: Option<(&'static str, &'static str)>) -> policy::Source {
+fn read_policy(reader: &mut Reader<'_>, embedded: Option<(&'static str, &'static str)>) -> policy::Source {
     let named = reader.optional("policy", path_text);
     match (named, embedded) {
         (Some(text), _) => match policy::Source::parse(&text) {
@@ -135,7 +138,7 @@ fn read_policy(reader: &mut Reader, embedded: Option<(&'static str, &'static str
     }
 }
 
-fn read_keys(reader: &mut Reader) -> Option<Ring> {
+fn read_keys(reader: &mut Reader<'_>) -> Option<Ring> {
     let replicas = reader.read("replicas", 1, value::number(1u32, 10_000));
     let secret =
         reader.optional("keys.secret", |text| Secret::parse(text).map_err(|error| error.to_string()));
@@ -151,7 +154,7 @@ fn read_keys(reader: &mut Reader) -> Option<Ring> {
     ring.or_else(|| secret.map(Ring::single))
 }
 
-fn read_gate(reader: &mut Reader) -> gate::Settings {
+fn read_gate(reader: &mut Reader<'_>) -> gate::Settings {
     let fallback = gate::Settings::default();
     gate::Settings {
         prefix: reader.read("public_prefix", fallback.prefix, value::prefix),
@@ -195,11 +198,11 @@ fn read_gate(reader: &mut Reader) -> gate::Settings {
             contact: reader.optional("page.contact", line),
         },
         databases: read_databases(reader),
-        resolver: None,
+        resolvers: Vec::new(),
     }
 }
 
-fn read_name_servers(reader: &mut Reader) -> Vec<SocketAddr> {
+fn read_name_servers(reader: &mut Reader<'_>) -> Vec<SocketAddr> {
     let mut servers = Vec::new();
     for text in reader.list("dns.servers") {
         let server =
@@ -214,7 +217,7 @@ fn read_name_servers(reader: &mut Reader) -> Vec<SocketAddr> {
     servers
 }
 
-fn read_databases(reader: &mut Reader) -> Arc<Databases> {
+fn read_databases(reader: &mut Reader<'_>) -> Arc<Databases> {
     let (asn, country) = (reader.path("geo.asn"), reader.path("geo.country"));
     let databases = Databases::load(asn.as_deref(), country.as_deref()).unwrap_or_else(|errors| {
         for error in errors {
@@ -229,7 +232,7 @@ fn read_databases(reader: &mut Reader) -> Arc<Databases> {
     Arc::new(databases)
 }
 
-fn read_client(reader: &mut Reader) -> ClientSettings {
+fn read_client(reader: &mut Reader<'_>) -> ClientSettings {
     let count = reader.read("client.hops", 0, value::number(0, 15usize));
     let trusted = read_networks(reader, "client.trusted");
     let by_number = reader.is_set("client.hops");
@@ -247,7 +250,7 @@ fn read_client(reader: &mut Reader) -> ClientSettings {
     ClientSettings { hops: trusted.map_or(Hops::Count(count), Hops::In), header, envoy_external }
 }
 
-fn read_trust(reader: &mut Reader) -> gate::Trust {
+fn read_trust(reader: &mut Reader<'_>) -> gate::Trust {
     let peers = read_networks(reader, "trust.peers").unwrap_or_default();
     let secret = reader
         .path("trust.secret_file")
@@ -255,7 +258,7 @@ fn read_trust(reader: &mut Reader) -> gate::Trust {
     gate::Trust { peers, secret }
 }
 
-fn read_networks(reader: &mut Reader, key: &str) -> Option<Networks> {
+fn read_networks(reader: &mut Reader<'_>, key: &str) -> Option<Networks> {
     let items = reader.list(key);
     if items.is_empty() {
         return None;
@@ -270,7 +273,7 @@ fn read_networks(reader: &mut Reader, key: &str) -> Option<Networks> {
     Networks::parse(good).ok()
 }
 
-fn read_cookie(reader: &mut Reader) -> CookieSettings {
+fn read_cookie(reader: &mut Reader<'_>) -> CookieSettings {
     let fallback = CookieSettings::default();
     let same_site = reader.read("cookie.same_site", fallback.same_site, |text| {
         match text.to_ascii_lowercase().as_str() {
@@ -300,7 +303,7 @@ fn read_cookie(reader: &mut Reader) -> CookieSettings {
 /// The highest level that settings may ask: a million attempts.
 const MAX_LEVEL: u8 = 20;
 
-fn read_challenge(reader: &mut Reader) -> gate::Challenge {
+fn read_challenge(reader: &mut Reader<'_>) -> gate::Challenge {
     let fallback = gate::Challenge::default();
     gate::Challenge {
         size: reader.read("challenge.size", fallback.size, value::number(10, 14)),
@@ -316,7 +319,7 @@ fn read_challenge(reader: &mut Reader) -> gate::Challenge {
 
 /// The levels between which a policy may ask. Where they are wrong the policy is judged by the defaults, so that it does
 /// not get blamed for them.
-fn read_defaults(reader: &mut Reader, wait: &gate::Wait) -> policy::Defaults {
+fn read_defaults(reader: &mut Reader<'_>, wait: &gate::Wait) -> policy::Defaults {
     let fallback =
         policy::Defaults { wait_enabled: wait.enabled, wait_max_level: wait.max_level, ..Default::default() };
     let level = || value::number(0, MAX_LEVEL);
@@ -337,11 +340,11 @@ fn read_defaults(reader: &mut Reader, wait: &gate::Wait) -> policy::Defaults {
     policy::Defaults { level, min_level: low, max_level: high, ..fallback }
 }
 
-fn read_limit(reader: &mut Reader, key: &str, fallback: Limit) -> Limit {
+fn read_limit(reader: &mut Reader<'_>, key: &str, fallback: Limit) -> Limit {
     reader.read(key, fallback, value::limit)
 }
 
-fn read_log(reader: &mut Reader) -> Log {
+fn read_log(reader: &mut Reader<'_>) -> Log {
     let json = reader.read("log.format", false, |text| match text {
         "json" => Ok(true),
         "text" => Ok(false),
@@ -357,6 +360,19 @@ fn read_log(reader: &mut Reader) -> Log {
         }
     });
     Log { json, filter }
+}
+
+/// How often files are looked at. YAML 1.1 takes a bare `off` for the boolean.
+fn watch(text: &str) -> Result<Option<Duration>, String> {
+    match text {
+        "off" | "false" => Ok(None),
+        text => match value::span(text)? {
+            span if (Duration::from_millis(100)..=Duration::from_secs(3600)).contains(&span) => {
+                Ok(Some(span))
+            }
+            _ => Err(format!("`{text}` is not between 100ms and 1h; `off` never looks")),
+        },
+    }
 }
 
 fn within(low: Duration, high: Duration) -> impl Fn(&str) -> Result<Duration, String> {

@@ -74,7 +74,7 @@ async fn look_up(
         || Err(Unfit::Incomplete("request")),
     );
     if !request.as_ref().is_ok_and(|request| gate.is_public(request)) {
-        gate.look_up(&request, moment).await;
+        gate.look_up(read::policy(check), &request, moment).await;
     }
 }
 

@@ -2,6 +2,7 @@
 
 use tracing::warn;
 
+use super::named::Named;
 use super::{Decision, DecisionId, Face, Gate, Moment, Response, Verdict};
 use crate::request::{Request, Unfit};
 
@@ -27,14 +28,14 @@ impl Gate {
         request: &Result<Request<'_>, Unfit>,
         moment: &Moment,
     ) -> Answer<'_> {
-        if let Ok(request) = request
-            && self.is_public(request)
+        if let Ok(asked) = request
+            && self.is_public(asked)
         {
             match face {
                 Face::Check | Face::Grpc => {
-                    return Answer::Public(self.public_endpoint(request, None, moment));
+                    return Answer::Public(self.public_endpoint(asked, None, moment));
                 }
-                Face::Forward => return self.route_missing(moment),
+                Face::Forward => return self.route_missing(self.named(policy, request), moment),
                 Face::Nginx => {}
             }
         }
@@ -49,7 +50,7 @@ impl Gate {
     }
 
     /// Forward can carry no success in line, since any 2xx would ask the app: its proxies need a route.
-    fn route_missing(&self, moment: &Moment) -> Answer<'_> {
+    fn route_missing<'g>(&'g self, by: &'g Named, moment: &Moment) -> Answer<'g> {
         if self.state.metrics.prefix_without_route.inc() == 0 {
             warn!(
                 prefix = self.prefix(),
@@ -57,7 +58,7 @@ impl Gate {
             );
         }
         let decision =
-            Decision::bare(Verdict::Deny, "prefix/no-route", DecisionId::new(moment.seed.decision));
+            Decision::bare(&by.name, Verdict::Deny, "prefix/no-route", DecisionId::new(moment.seed.decision));
         self.state.count(Face::Forward, &decision);
         let text =
             format!("The proxy has no route for {}: send it to Tollgate's http listener.\n", self.prefix());

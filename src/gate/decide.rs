@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use tracing::warn;
 
-use super::{DEFAULT_POLICY, Decision, DecisionId, Face, Gate, Moment, Shadow, Verdict};
+use super::named::Named;
+use super::{Decision, DecisionId, Face, Gate, Moment, Shadow, Verdict};
 use crate::clearance::{self, Clearance};
 use crate::clock::Timestamp;
 use crate::crypto::{Kind, Refusal, Visitor};
@@ -68,20 +69,22 @@ impl Gate {
         observer: &mut impl Observer,
     ) -> Decision<'_> {
         let id = DecisionId::new(moment.seed.decision);
+        let by = self.named(policy, request);
+        if mode == Mode::Record && request.is_ok() {
+            self.note_unknown(policy, moment);
+        }
         let mut decision = match request {
-            Err(unfit) => Decision::unfit(*unfit, id),
-            Ok(request) => {
-                match outcome(self.named(policy, mode), self.facts(request, moment), request, observer) {
-                    None => Decision::bare(Verdict::Undecided, "undecided/expression", id),
-                    Some(outcome) => {
-                        let mut decision = Decision::of(&outcome, id);
-                        if let (Verdict::Challenge, Some(toll)) = (decision.verdict, outcome.toll) {
-                            self.accept_clearance(request, toll, moment.now, mode, &mut decision);
-                        }
-                        decision
+            Err(unfit) => Decision::unfit(&by.name, *unfit, id),
+            Ok(request) => match outcome(&by.policy, self.facts(by, request, moment), request, observer) {
+                None => Decision::bare(&by.name, Verdict::Undecided, "undecided/expression", id),
+                Some(outcome) => {
+                    let mut decision = Decision::of(&by.name, &outcome, id);
+                    if let (Verdict::Challenge, Some(toll)) = (decision.verdict, outcome.toll) {
+                        self.accept_clearance(request, toll, moment.now, mode, &mut decision);
                     }
+                    decision
                 }
-            }
+            },
         };
         if self.settings.shadow
             && matches!(decision.verdict, Verdict::Challenge | Verdict::Deny | Verdict::Limit)
@@ -162,8 +165,8 @@ impl Gate {
     }
 
     /// What is known beyond the request. The databases are asked only where the policy does.
-    pub(super) fn facts(&self, request: &Request<'_>, moment: &Moment) -> Facts {
-        let (policy, databases) = (&self.policy, &self.settings.databases);
+    pub(super) fn facts(&self, by: &Named, request: &Request<'_>, moment: &Moment) -> Facts {
+        let (policy, databases) = (&by.policy, &self.settings.databases);
         let [a, b, c, d, e, f, g, h, ..] = moment.seed.decision;
         Facts {
             asn: request.client.filter(|_| policy.asks_asn()).and_then(|client| databases.asn(client)),
@@ -172,14 +175,6 @@ impl Gate {
             load: self.state.load(),
             answers: moment.known.clone(),
         }
-    }
-
-    /// The policy of this name; one that is not loaded is the default, counted.
-    fn named(&self, name: Option<&str>, mode: Mode) -> &Policy {
-        if mode == Mode::Record && name.is_some_and(|name| name != DEFAULT_POLICY) {
-            self.state.metrics.unknown_policy.inc();
-        }
-        &self.policy
     }
 }
 
@@ -199,6 +194,7 @@ pub(super) fn log(face: Face, request: &Result<Request<'_>, Unfit>, decision: &D
                 verdict = decision.verdict.as_str(),
                 rule = %decision.rule.escape_debug(),
                 weight = decision.weight,
+                policy = decision.policy,
                 id = %decision.id,
                 shadow = decision.shadow.map(|shadow| shadow.verdict.as_str()),
                 network = request.and_then(|r| r.client).map(Prefix::of).map(tracing::field::display),

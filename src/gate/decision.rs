@@ -148,29 +148,31 @@ pub struct Decision<'g> {
     pub prior: Option<Refusal>,
     /// Seconds until a limited visitor may ask again; 0 where that does not apply.
     pub retry_after: u64,
+    /// The name of the policy that judged, or would have judged a request that was fit for it.
+    pub policy: &'g str,
 }
 
 impl<'g> Decision<'g> {
     /// A decision without a policy's help.
-    pub(super) const fn bare(verdict: Verdict, rule: &'g str, id: DecisionId) -> Self {
-        Self { verdict, rule, weight: 0, id, shadow: None, toll: None, prior: None, retry_after: 0 }
+    pub(super) const fn bare(policy: &'g str, verdict: Verdict, rule: &'g str, id: DecisionId) -> Self {
+        Self { verdict, rule, weight: 0, id, shadow: None, toll: None, prior: None, retry_after: 0, policy }
     }
 
     /// What an unfit request gets: malformed is a denial, incomplete is no decision.
-    pub(super) fn unfit(unfit: Unfit, id: DecisionId) -> Self {
+    pub(super) fn unfit(policy: &'g str, unfit: Unfit, id: DecisionId) -> Self {
         match unfit {
-            Unfit::Malformed(part) => Self::bare(Verdict::Deny, malformed(part), id),
-            Unfit::Incomplete(fact) => Self::bare(Verdict::Undecided, incomplete(fact), id),
+            Unfit::Malformed(part) => Self::bare(policy, Verdict::Deny, malformed(part), id),
+            Unfit::Incomplete(fact) => Self::bare(policy, Verdict::Undecided, incomplete(fact), id),
         }
     }
 
     /// What the policy says.
-    pub(super) fn of(outcome: &Outcome<'g>, id: DecisionId) -> Self {
+    pub(super) fn of(policy: &'g str, outcome: &Outcome<'g>, id: DecisionId) -> Self {
         Self {
             weight: outcome.weight,
             toll: outcome.toll,
             shadow: outcome.shadow.map(|(action, rule)| Shadow { verdict: action.into(), rule }),
-            ..Self::bare(outcome.action.into(), outcome.rule, id)
+            ..Self::bare(policy, outcome.action.into(), outcome.rule, id)
         }
     }
 

@@ -4,6 +4,7 @@
 mod answer;
 mod decide;
 mod decision;
+mod named;
 mod names;
 mod public;
 mod refusal;
@@ -32,14 +33,12 @@ use crate::challenge;
 use crate::challenge::page::{PageError, Pages};
 use crate::clearance::{Cookie, NameError};
 use crate::crypto::Ring;
-use crate::policy::Policy;
+use crate::policy::Policies;
 use crate::request::{ClientSettings, Headers, Peer};
+use named::Named;
 
 /// The gate that is in force now. A request loads it once and so sees exactly one.
 pub type Live = Arc<ArcSwap<Gate>>;
-
-/// The name of the policy that judges where no other is named.
-const DEFAULT_POLICY: &str = "default";
 
 /// The longest that a challenge may be answered, in seconds: a person who was called away comes back to a page that renews itself.
 pub const MAX_TTL: u16 = 600;
@@ -47,13 +46,14 @@ pub const MAX_TTL: u16 = 600;
 /// The longest wait that may stand in for work, in seconds.
 const MAX_WAIT: u32 = 60;
 
-/// One immutable state of the gate: policy, keys, pages and settings.
+/// One immutable state of the gate: policies, keys, pages and settings.
 #[derive(Debug)]
 pub struct Gate {
     settings: Settings,
     ring: Ring,
-    policy: Policy,
-    policy_id: u16,
+    /// Which policy a request is for: a place in `all`.
+    policies: Policies,
+    all: Vec<Named>,
     /// What a challenge may say when it comes back.
     challenge_limits: challenge::Limits,
     cookie: Cookie,
@@ -67,6 +67,16 @@ pub enum Error {
     /// The cookie cannot have this name.
     #[error(transparent)]
     CookieName(#[from] NameError),
+    /// Two policies cannot be told apart by their challenges.
+    #[error(
+        "the policies `{one}` and `{other}` have names of one and the same id; call one of the two sites something else"
+    )]
+    PolicyIds {
+        /// The name of the one.
+        one: String,
+        /// The name of the other.
+        other: String,
+    },
     /// A page or an asset does not load.
     #[error("cannot prepare the pages")]
     Pages(#[from] PageError),
@@ -74,26 +84,29 @@ pub enum Error {
 
 impl Gate {
     /// Builds a gate from parts that are each already checked.
-    pub fn new(settings: Settings, ring: Ring, policy: Policy, state: Arc<State>) -> Result<Self, Error> {
+    pub fn new(
+        settings: Settings,
+        ring: Ring,
+        policies: impl Into<Policies>,
+        state: Arc<State>,
+    ) -> Result<Self, Error> {
         if settings.trust.peers.is_empty() && settings.trust.secret.is_none() {
             warn!("no trusted peers: every question will be refused; name the proxies in `trust.peers`");
         }
-        let policy_id = challenge::policy_id(DEFAULT_POLICY);
-        let levels = policy.levels();
+        let policies = policies.into();
+        let all = Named::all(&policies, |policy| settings.resolver(policy.name_lives()))?;
         let challenge_limits = challenge::Limits {
             max_ttl: MAX_TTL,
-            policies: vec![policy_id],
+            policies: all.iter().map(|named| (named.id, named.policy.levels())).collect(),
             max_k: challenge::MAX_PUZZLES,
             sizes: vec![settings.challenge.size],
-            min_level: *levels.start(),
-            max_level: *levels.end(),
             min_wait: u32::try_from(settings.wait.min.as_secs()).unwrap_or(u32::MAX),
             max_wait: MAX_WAIT,
             max_wait_level: settings.wait.max_level,
         };
         let cookie = Cookie::compile(&settings.cookie)?;
         let pages = Pages::new(&settings.page, &settings.prefix)?;
-        Ok(Self { settings, ring, policy, policy_id, challenge_limits, cookie, pages, state })
+        Ok(Self { settings, ring, policies, all, challenge_limits, cookie, pages, state })
     }
 
     /// Whether this peer may ask: by address, by unix socket, or by the shared secret in `x-tollgate-token`.
@@ -135,10 +148,5 @@ impl Gate {
     /// What outlives this gate.
     pub fn state(&self) -> &Arc<State> {
         &self.state
-    }
-
-    /// The policy that judges.
-    pub fn policy(&self) -> &Policy {
-        &self.policy
     }
 }

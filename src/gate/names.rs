@@ -4,6 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use super::decide::ROUNDS;
+use super::named::Named;
 use super::{Gate, Moment};
 use crate::lookup::{Question, Reply};
 use crate::policy::{Answer, Judged, Lookup};
@@ -15,16 +16,22 @@ const DEADLINE: Duration = Duration::from_millis(50);
 impl Gate {
     /// Whether the decision about any request can hang on a lookup. Where it cannot, [`Gate::look_up`] need not be called.
     pub fn looks_up(&self) -> bool {
-        self.settings.resolver.is_some() && self.policy.looks_up()
+        self.all.iter().any(|named| named.resolver.is_some())
     }
 
-    /// Looks up what the decision about a request hangs on, and adds it to the moment. Takes 50 ms at most. Must run on a
-    /// tokio runtime with a clock.
-    pub async fn look_up(&self, request: &Result<Request<'_>, Unfit>, moment: &mut Moment) {
-        let (Some(resolver), Ok(request)) = (&self.settings.resolver, request) else { return };
+    /// Looks up what the decision about a request hangs on, and adds it to the moment. `policy` is what the decision will be
+    /// given. Takes 50 ms at most. Must run on a tokio runtime with a clock.
+    pub async fn look_up(
+        &self,
+        policy: Option<&str>,
+        request: &Result<Request<'_>, Unfit>,
+        moment: &mut Moment,
+    ) {
+        let by = self.named(policy, request);
+        let (Some(resolver), Ok(request)) = (&by.resolver, request) else { return };
         let rounds = async {
             for _ in 0..ROUNDS {
-                let lookups = self.needs(request, moment);
+                let lookups = self.needs(by, request, moment);
                 if lookups.is_empty() {
                     return;
                 }
@@ -41,8 +48,8 @@ impl Gate {
     }
 
     /// What must be known next. A panic is left to the decision, which meets it again and is contained.
-    fn needs(&self, request: &Request<'_>, moment: &Moment) -> Vec<Lookup> {
-        let judged = || self.policy.evaluate(request, &self.facts(request, moment), &mut ());
+    fn needs(&self, by: &Named, request: &Request<'_>, moment: &Moment) -> Vec<Lookup> {
+        let judged = || by.policy.evaluate(request, &self.facts(by, request, moment), &mut ());
         match catch_unwind(AssertUnwindSafe(judged)) {
             Ok(Judged::Need(lookups)) => lookups,
             _ => Vec::new(),

@@ -18,10 +18,11 @@ impl Gate {
             && request.target.readings.all(|reading| reading.starts_with(prefix))
     }
 
-    /// Whether a target is nginx's error page, which judges another request than the one for itself.
-    pub fn is_error_page(&self, target: &[u8]) -> bool {
+    /// The policy that a target names if it is nginx's error page, which judges another request than the one for itself:
+    /// `page`, or `page/NAME` where the question named one.
+    pub fn error_page_for<'t>(&self, target: &'t [u8]) -> Option<Option<&'t str>> {
         let path = target.split(|b| *b == b'?').next().unwrap_or_default();
-        path.strip_prefix(self.settings.prefix.as_bytes()) == Some(b"page")
+        page(path.strip_prefix(self.settings.prefix.as_bytes())?)
     }
 
     /// Answers a request that a proxy routed to the public prefix. `form` is the body of a form post. `asked` is the
@@ -38,8 +39,10 @@ impl Gate {
             Err(Unfit::Incomplete(_)) => self.unavailable(id),
             Err(Unfit::Malformed(part)) => self.plain(400, format!("malformed {part}\n")),
             Ok(request) if !self.is_public(request) => self.not_found(),
-            Ok(request) if self.endpoint(request) == b"page" => self.error_page(request, &asked(), moment),
-            Ok(request) => self.public_endpoint(request, form, moment),
+            Ok(request) => match page(self.endpoint(request)) {
+                Some(policy) => self.error_page(policy, request, &asked(), moment),
+                None => self.public_endpoint(request, form, moment),
+            },
         }
     }
 
@@ -114,6 +117,7 @@ impl Gate {
     /// nginx's error page: decides again about the request that was refused, without recording it a second time.
     fn error_page(
         &self,
+        policy: Option<&str>,
         request: &Request<'_>,
         asked: &Result<Request<'_>, Unfit>,
         moment: &Moment,
@@ -125,7 +129,7 @@ impl Gate {
         if asked.as_ref().is_ok_and(|asked| self.is_public(asked)) {
             return self.not_found();
         }
-        let decision = self.judge(None, asked, moment, Mode::Peek, &mut ());
+        let decision = self.judge(policy, asked, moment, Mode::Peek, &mut ());
         log(Face::Nginx, asked, &decision);
         match (decision.verdict, asked) {
             // The first question was refused, this one is not: a limit ran out or a policy was loaded in between.
@@ -218,6 +222,17 @@ impl Gate {
             .header("set-cookie", self.cookie.header(request.scheme == Scheme::Https, &sealed.text, age))
             .header("cache-control", "no-store")
             .header("vary", "Cookie")
+    }
+}
+
+/// The policy that the name of nginx's error page says, if it is that page: nothing, or one segment.
+fn page(endpoint: &[u8]) -> Option<Option<&str>> {
+    match endpoint.strip_prefix(b"page")? {
+        [] => Some(None),
+        [b'/', name @ ..] if name.iter().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(b)) => {
+            std::str::from_utf8(name).ok().filter(|name| !name.is_empty()).map(Some)
+        }
+        _ => None,
     }
 }
 

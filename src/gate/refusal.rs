@@ -30,7 +30,7 @@ impl Gate {
         decision: &Decision<'_>,
         moment: &Moment,
     ) -> Response {
-        let status = self.status(face, decision.verdict);
+        let status = self.status(face, decision);
         let response = match request {
             Ok(request) => match (decision.verdict, decision.toll) {
                 (Verdict::Challenge, Some(toll)) => self.challenge(status, request, toll, decision, moment),
@@ -59,15 +59,16 @@ impl Gate {
         if wants != Wants::Page {
             // A rule that asks for a wait takes work as well, and work is what a program can do.
             self.state.metrics.challenge(Kind::Work.as_str());
-            let token = self.work_token(request, toll, moment);
+            let token = self.work_token(request, self.of(decision).id, toll, moment);
             return self
                 .short(status, wants, "challenge", decision.id)
                 .header("tollgate-challenge", token.text());
         }
-        let work = (toll.kind == Kind::Work).then(|| self.work_token(request, toll, moment));
+        let work =
+            (toll.kind == Kind::Work).then(|| self.work_token(request, self.of(decision).id, toll, moment));
         let seconds = self.wait_seconds(toll);
         let link = seconds.map(|seconds| {
-            let token = self.wait_token(request, toll.level, seconds, moment);
+            let token = self.wait_token(request, self.of(decision).id, toll.level, seconds, moment);
             (seconds, self.wait_url(&token, request.target.raw))
         });
         let text = work.as_ref().map(Token::text);
@@ -174,35 +175,39 @@ impl Gate {
         .header("retry-after", "5")
     }
 
-    /// Work and wait of one page carry one id: whichever is taken, it buys one identity.
+    /// Work and wait of one page carry one id: whichever is taken, it buys one identity. `policy` is the id of the one that asks.
     fn stamp<T>(
         &self,
         request: &Request<'_>,
+        policy: u16,
         moment: &Moment,
         ttl: Duration,
         issue: impl FnOnce(&Stamp<'_>) -> T,
     ) -> T {
-        let (ring, policy, id) = (&self.ring, self.policy_id, moment.seed.challenge);
+        let (ring, id) = (&self.ring, moment.seed.challenge);
         self.with_visitor(request, |visitor| {
             issue(&Stamp { ring, visitor, policy, id, now: moment.now, ttl })
         })
     }
 
-    fn work_token(&self, request: &Request<'_>, toll: &Toll, moment: &Moment) -> Token {
+    fn work_token(&self, request: &Request<'_>, policy: u16, toll: &Toll, moment: &Moment) -> Token {
         let challenge = &self.settings.challenge;
-        self.stamp(request, moment, challenge.ttl, |stamp| issue_work(stamp, toll.level, challenge.size))
+        self.stamp(request, policy, moment, challenge.ttl, |stamp| {
+            issue_work(stamp, toll.level, challenge.size)
+        })
     }
 
     /// A wait can be redeemed for a while after it is over, however short the life of challenges is set.
     pub(super) fn wait_token(
         &self,
         request: &Request<'_>,
+        policy: u16,
         level: u8,
         seconds: u32,
         moment: &Moment,
     ) -> Token {
         let ttl = self.settings.challenge.ttl.max(Duration::from_secs(u64::from(seconds) + REDEEM_SECONDS));
-        self.stamp(request, moment, ttl, |stamp| issue_wait(stamp, level, seconds))
+        self.stamp(request, policy, moment, ttl, |stamp| issue_wait(stamp, level, seconds))
     }
 
     /// How long a visitor without scripts waits; `None` where the lane is off for this toll.
@@ -230,11 +235,12 @@ impl Gate {
 
     /// The visitor's status: what the policy says, where the face can express it, else what the settings say.
     /// A 200 asks the app on every face but grpc, a 5xx counts as our own failure on `check`, and a redirect has nowhere to go.
-    pub(super) fn status(&self, face: Face, verdict: Verdict) -> u16 {
-        let (wanted, fallback) = match verdict {
+    pub(super) fn status(&self, face: Face, decision: &Decision<'_>) -> u16 {
+        let asked = self.of(decision).policy.status();
+        let (wanted, fallback) = match decision.verdict {
             Verdict::Allow => return 200,
-            Verdict::Challenge => (self.policy.status().challenge, self.settings.status.challenge),
-            Verdict::Deny => (self.policy.status().deny, self.settings.status.deny),
+            Verdict::Challenge => (asked.challenge, self.settings.status.challenge),
+            Verdict::Deny => (asked.deny, self.settings.status.deny),
             Verdict::Limit => return 429,
             Verdict::Undecided => return 503,
         };

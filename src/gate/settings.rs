@@ -11,6 +11,7 @@ use crate::challenge::page;
 use crate::clearance::{CookieSettings, Lives};
 use crate::lookup::{Databases, Resolver};
 use crate::memory::Limit;
+use crate::policy::NameLives;
 use crate::request::{ClientSettings, Headers, Networks, Peer};
 
 /// What an operator can set about deciding.
@@ -40,8 +41,8 @@ pub struct Settings {
     pub page: page::Settings,
     /// What is known about networks.
     pub databases: Arc<Databases>,
-    /// Who looks names up; without one every lookup fails.
-    pub resolver: Option<Arc<Resolver>>,
+    /// Who looks names up, by how long answers hold. The lookups of a policy that wants another life all fail.
+    pub resolvers: Vec<(NameLives, Arc<Resolver>)>,
 }
 
 impl Default for Settings {
@@ -59,8 +60,15 @@ impl Default for Settings {
             limits: Limits::default(),
             page: page::Settings::default(),
             databases: Arc::default(),
-            resolver: None,
+            resolvers: Vec::new(),
         }
+    }
+}
+
+impl Settings {
+    /// The resolver whose answers hold so long.
+    pub(super) fn resolver(&self, lives: NameLives) -> Option<Arc<Resolver>> {
+        self.resolvers.iter().find(|(held, _)| *held == lives).map(|(_, resolver)| resolver.clone())
     }
 }
 

@@ -1,5 +1,8 @@
 //! The gate from question to answer, without a face: what is allowed, minted, refused and limited, and why.
 
+mod lookups;
+mod sites;
+
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -307,6 +310,10 @@ fn the_public_prefix_is_exact_and_answers_nothing_else() {
         "/.tollgate/",
         "/.tollgate/nothing",
         "/.tollgate/page",
+        "/.tollgate/page/",
+        "/.tollgate/page/default",
+        "/.tollgate/page/a/b",
+        "/.tollgate/page/..",
         "/.tollgate/static/",
         "/.tollgate/static/x.js",
         "/.tollgate/answer/",

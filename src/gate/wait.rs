@@ -68,7 +68,7 @@ impl Gate {
             }
             // A wait that took too long starts anew, for the same path.
             Err(Refusal::Expired) => {
-                let fresh = self.wait_token(request, token.level(), token.seconds(), moment);
+                let fresh = self.wait_token(request, token.policy(), token.level(), token.seconds(), moment);
                 self.early(
                     request,
                     token.seconds(),

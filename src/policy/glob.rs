@@ -85,6 +85,11 @@ impl Globs {
     }
 }
 
+/// Whether an entry under `hosts` is one name, and no glob.
+pub(super) fn is_name(host: &str) -> bool {
+    !host.contains(['*', '?', '{', '\\'])
+}
+
 fn host(text: &str) -> Result<Glob, String> {
     if text.is_empty() || text.contains(['/', ' ', '@']) {
         return Err(format!("`{text}` is no host; write a name such as example.com or *.example.com"));
@@ -92,10 +97,16 @@ fn host(text: &str) -> Result<Glob, String> {
     if !text.starts_with('[') && text.contains(':') {
         return Err(format!("`{text}` has a port, and hosts are compared without one"));
     }
+    if text.ends_with('.') {
+        return Err(format!("`{text}` can match no host: hosts are compared without the final dot"));
+    }
+    if !text.is_ascii() {
+        return Err(format!("`{text}` can match no host: browsers send such names in ASCII, as `xn--...`"));
+    }
     let lower = text.to_ascii_lowercase();
-    match lower.contains(['*', '?', '{', '\\']) {
-        true => compile(&lower, false),
-        false => Ok(Glob::Exact(lower.into_bytes())),
+    match is_name(&lower) {
+        true => Ok(Glob::Exact(lower.into_bytes())),
+        false => compile(&lower, false),
     }
 }
 
@@ -173,7 +184,7 @@ mod tests {
         for glob in ["", "admin", "*", "*.php", "/a?b=c", "/a#b", "/[a"] {
             assert!(Globs::new(Subject::Path).add(glob).is_err(), "{glob}");
         }
-        for glob in ["", "https://a", "a:80", "a b"] {
+        for glob in ["", "https://a", "a:80", "a b", "a.example.", "b\u{fc}cher.example"] {
             assert!(Globs::new(Subject::Host).add(glob).is_err(), "{glob}");
         }
     }

@@ -5,6 +5,7 @@ use std::path::{Component, Path, PathBuf};
 
 use super::document::nearest;
 use super::embedded;
+use crate::files::Files;
 
 /// What embedded names start with.
 pub(super) const EMBEDDED: &str = "(data)/";
@@ -34,8 +35,14 @@ impl Target {
     }
 }
 
-/// Finds what an import means. `root` stands for the working directory, `beside` is the importing file's directory.
-pub(super) fn resolve(import: &str, root: &Path, beside: Option<&Path>) -> Result<Vec<Target>, String> {
+/// Finds what an import means. `root` stands for the working directory, `beside` is the importing file's directory. Notes
+/// every name that was tried and every folder that was searched: a file that appears there changes the meaning.
+pub(super) fn resolve(
+    import: &str,
+    root: &Path,
+    beside: Option<&Path>,
+    files: &mut Files,
+) -> Result<Vec<Target>, String> {
     if let Some(name) = import.strip_prefix(EMBEDDED) {
         return embedded_targets(name);
     }
@@ -47,7 +54,8 @@ pub(super) fn resolve(import: &str, root: &Path, beside: Option<&Path>) -> Resul
     folders.extend(beside.map(Path::to_path_buf));
     let mut found: Vec<Vec<PathBuf>> = Vec::new();
     for folder in folders {
-        let paths = if glob { expand(&folder, import) } else { vec![folder.join(import)] };
+        let paths = if glob { expand(&folder, import, files) } else { vec![folder.join(import)] };
+        paths.iter().for_each(|path| files.note(path));
         let paths: Vec<_> = paths.into_iter().filter(|p| p.exists()).collect();
         let same = |a: &[PathBuf], b: &[PathBuf]| canonical(a) == canonical(b);
         if !paths.is_empty() && !found.iter().any(|f| same(f, &paths)) {
@@ -123,7 +131,7 @@ fn canonical(paths: &[PathBuf]) -> Vec<PathBuf> {
 }
 
 /// The existing paths that match, in natural order.
-fn expand(folder: &Path, glob: &str) -> Vec<PathBuf> {
+fn expand(folder: &Path, glob: &str, files: &mut Files) -> Vec<PathBuf> {
     let mut found = vec![folder.to_path_buf()];
     for part in Path::new(glob).components() {
         let Component::Normal(name) = part else {
@@ -134,15 +142,16 @@ fn expand(folder: &Path, glob: &str) -> Vec<PathBuf> {
             found.iter_mut().for_each(|p| p.push(name));
             continue;
         };
-        let inside = |folder: &PathBuf| {
+        let mut inside = |folder: &PathBuf| {
             let here = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+            files.note(here);
             let names = fs::read_dir(here).into_iter().flatten().flatten().map(|e| e.file_name());
             names
                 .filter(|n| n.to_str().is_some_and(|n| matches(pattern, n)))
                 .map(|n| folder.join(n))
                 .collect::<Vec<_>>()
         };
-        found = found.iter().flat_map(inside).collect();
+        found = found.iter().flat_map(&mut inside).collect();
     }
     found.sort_by(|a, b| natural(&a.to_string_lossy(), &b.to_string_lossy()));
     found
@@ -279,8 +288,8 @@ mod tests {
         for import in
             ["(data)/../x", "(data)//x", "(data)/./x", "(data)/", "(data)/nothing.yaml", "(data)/nothing*"]
         {
-            assert!(resolve(import, Path::new(""), None).is_err(), "{import}");
+            assert!(resolve(import, Path::new(""), None, &mut Files::default()).is_err(), "{import}");
         }
-        assert!(resolve("(data)/common/*.yaml", Path::new(""), None).is_ok());
+        assert!(resolve("(data)/common/*.yaml", Path::new(""), None, &mut Files::default()).is_ok());
     }
 }

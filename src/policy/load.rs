@@ -1,6 +1,7 @@
 //! Loads a policy: reads the file and its imports, collects every problem, and compiles what is sound.
 
 mod lists;
+mod site;
 
 use std::collections::HashSet;
 use std::fs;
@@ -18,6 +19,8 @@ use super::problem::{LoadError, Problem, Severity};
 use super::read::{self, Fields, Lists, Text};
 use super::report::Report;
 use super::rule::{Rule, Rules};
+use super::sites::{self, Sites};
+use crate::files::Files;
 
 /// How deep imports may nest.
 const MAX_IMPORT_DEPTH: usize = 16;
@@ -105,32 +108,34 @@ impl Source {
     }
 }
 
-/// A policy that loaded, and what is doubtful about it.
+/// A policy that loaded with those of its sites, and what is doubtful about them.
 #[derive(Debug)]
 pub struct Loaded {
-    /// The policy.
+    /// The file's own rules.
     pub policy: Policy,
-    /// Findings that do not refuse it.
+    /// The policies of its sites.
+    pub sites: Sites,
+    /// Findings that do not refuse them.
     pub lints: Vec<Problem>,
 }
 
 impl Loader {
-    /// Loads a policy with all it imports. An error holds every problem there is, not only the first.
+    /// Loads a policy with all it imports and the policies of its sites. An error holds every problem there is, not only
+    /// the first.
     pub fn load(&self, source: &Source) -> Result<Loaded, LoadError> {
-        let mut load = Load {
-            loader: self,
-            report: Report::default(),
-            open: Vec::new(),
-            imported: HashSet::new(),
-            imports: 0,
-            lists: Lists::new(),
-            rules: Vec::new(),
-        };
-        let rules = load.main(source);
-        match rules {
-            Some(rules) if !load.report.refuses() => {
+        self.load_noting(source, &mut Files::default())
+    }
+
+    /// The same, and notes every file before it is read, whether or not the policy loads.
+    pub fn load_noting(&self, source: &Source, files: &mut Files) -> Result<Loaded, LoadError> {
+        let mut load = Load::new(self, files);
+        let main = load.main(source, None);
+        let sites = load.sites(main.as_ref().map_or(&[], |(_, sites)| sites));
+        match (main, sites) {
+            (Some((rules, entries)), Some(policies)) if !load.report.refuses() => {
                 let policy = compile(rules, &self.defaults);
-                Ok(Loaded { policy, lints: load.report.into_problems() })
+                let sites = Sites(entries.into_iter().zip(policies).collect());
+                Ok(Loaded { policy, sites, lints: load.report.into_problems() })
             }
             _ => {
                 let mut problems = load.report.into_problems();
@@ -144,7 +149,10 @@ impl Loader {
 /// One load in progress.
 struct Load<'a> {
     loader: &'a Loader,
+    files: &'a mut Files,
     report: Report,
+    /// Whether it is a site's policy, which has no sites itself.
+    site: bool,
     /// The files that are open, outermost first, by identity.
     open: Vec<PathBuf>,
     /// Every file that was imported, by identity, and how often any was.
@@ -155,9 +163,24 @@ struct Load<'a> {
     rules: Vec<Rule>,
 }
 
-impl Load<'_> {
-    fn main(&mut self, source: &Source) -> Option<Rules> {
-        let (file, folder) = self.open_main(source)?;
+impl<'a> Load<'a> {
+    fn new(loader: &'a Loader, files: &'a mut Files) -> Self {
+        Self {
+            loader,
+            files,
+            report: Report::default(),
+            site: false,
+            open: Vec::new(),
+            imported: HashSet::new(),
+            imports: 0,
+            lists: Lists::new(),
+            rules: Vec::new(),
+        }
+    }
+
+    /// The rules of a file, and its sites. `place` is where the file is named, if a file names it.
+    fn main(&mut self, source: &Source, place: Option<&Place>) -> Option<(Rules, Vec<read::Site>)> {
+        let (file, folder) = self.open_main(source, place)?;
         let (node, ignored) = self.main_document(&file)?;
         let keys = [
             "bots",
@@ -184,12 +207,14 @@ impl Load<'_> {
             &["shadow", "sites", "networks"]
         };
         let fields = Fields::read(&node, "", &keys, own, Text::Loose, &mut self.report)?;
-        if let Some(entry) = fields.entry("sites") {
-            self.report
-                .error(&entry.place, "`sites`: this version has one policy for every host")
-                .at_key("sites");
+        if let Some(entry) = fields.entry("sites").filter(|_| self.site) {
+            let message = "the policy of a site cannot have `sites` of its own";
+            self.report.error(&entry.place, message).at_key("sites");
+            return None;
         }
         self.lists(&fields, folder.as_deref());
+        let sites = read::sites(fields.get("sites"), &mut self.report);
+        sites::check(&sites, &mut self.report);
         self.bots(&fields, folder.as_deref());
         self.report.rule = None;
         let defaults = &self.loader.defaults;
@@ -205,11 +230,11 @@ impl Load<'_> {
         if !self.report.refuses() {
             lint::check(&rules, self.loader.databases, &node.place, &mut self.report);
         }
-        Some(rules)
+        Some((rules, sites))
     }
 
     /// The main file and its directory.
-    fn open_main(&mut self, source: &Source) -> Option<(Arc<File>, Option<PathBuf>)> {
+    fn open_main(&mut self, source: &Source, place: Option<&Place>) -> Option<(Arc<File>, Option<PathBuf>)> {
         match source {
             Source::Text { name, text } => Some((File::new(name.as_str(), text.as_str()), None)),
             Source::Embedded(name) => {
@@ -226,7 +251,7 @@ impl Load<'_> {
             }
             Source::File(path) => {
                 let target = Target::File(path.clone());
-                let file = self.open_target(&target, None)?;
+                let file = self.open_target(&target, place)?;
                 self.open.push(target.identity());
                 let folder = path.parent().map(Path::to_path_buf);
                 Some((file, folder))
@@ -308,7 +333,7 @@ impl Load<'_> {
     }
 
     fn import(&mut self, import: &str, place: &Place, folder: Option<&Path>) {
-        let targets = match resolve(import, &self.loader.root, folder) {
+        let targets = match resolve(import, &self.loader.root, folder, self.files) {
             Ok(targets) => targets,
             Err(message) => {
                 self.report.error(place, message).at_key("import");
@@ -378,13 +403,17 @@ impl Load<'_> {
             Target::Embedded(name) => {
                 embedded::text(name).map(str::to_owned).ok_or_else(|| "it is gone".to_owned())
             }
-            Target::File(path) => read_file(path),
+            Target::File(path) => {
+                self.files.note(path);
+                read_file(path)
+            }
         };
         match text {
             Ok(text) => Some(File::new(target.name(), text)),
             Err(reason) => {
                 let message = format!("cannot read policy `{}`: {reason}", target.name());
                 match place {
+                    Some(place) if self.site => self.report.error(place, message).at_key("policy"),
                     Some(place) => self.report.error(place, message).at_key("import"),
                     None => self.report.add(Problem::of_file(target.name(), message)),
                 };

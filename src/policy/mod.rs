@@ -24,6 +24,7 @@ mod problem;
 mod read;
 mod report;
 mod rule;
+mod sites;
 mod toll;
 
 use std::ops::RangeInclusive;
@@ -36,6 +37,7 @@ pub use facts::{Answer, Facts, Lookup};
 pub use load::{Databases, Defaults, Loaded, Loader, Source};
 pub use observe::{Observer, Step, Trace};
 pub use problem::{LoadError, Problem, Severity};
+pub use sites::{Policies, Sites};
 pub use toll::Toll;
 
 use crate::request::Request;

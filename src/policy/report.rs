@@ -4,7 +4,7 @@ use super::document::Place;
 use super::problem::{Problem, Severity};
 
 /// Lints that only inform; every other one is a warning, and an error in a `version: tollgate/v1` file.
-const INFO: [&str; 5] = ["L6", "L10", "L20", "L22", "L24"];
+const INFO: [&str; 6] = ["L6", "L10", "L20", "L22", "L24", "S1"];
 
 /// Warns in every file: what the status is mapped to is fine, and which faces are asked is not the policy's business.
 const ALWAYS_WARN: &str = "L23";
@@ -22,6 +22,11 @@ pub(super) struct Report {
 }
 
 impl Report {
+    /// One for a file that another file names.
+    pub(super) fn named_by(file: &str) -> Self {
+        Self { chain: vec![file.to_owned()], ..Self::default() }
+    }
+
     /// Adds an error at a place.
     pub(super) fn error(&mut self, place: &Place, message: impl Into<String>) -> &mut Problem {
         self.add(Problem::new(place, message))
@@ -50,6 +55,11 @@ impl Report {
         problem.chain.clone_from(&self.chain);
         self.problems.push(problem);
         self.problems.last_mut().expect("one was just pushed")
+    }
+
+    /// Adds what was found in a file that was loaded by itself.
+    pub(super) fn absorb(&mut self, problems: Vec<Problem>) {
+        self.problems.extend(problems);
     }
 
     /// How many problems there are so far.

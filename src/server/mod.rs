@@ -5,6 +5,7 @@ mod bind;
 mod connection;
 mod load;
 mod reload;
+mod watch;
 mod worker;
 
 use std::future::Future;
@@ -110,7 +111,7 @@ impl Server {
     }
 
     /// Serves until `shutdown`, then drains. Blocks the calling thread, which serves the admin listener and reloads:
-    /// on SIGHUP and when the admin API asks.
+    /// on SIGHUP, when the admin API asks, and when a file has changed.
     pub fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
         let Self { bound, live, clock, admin_token, mut reloader, runtime, also } = self;
         let Bound { doors, admin: admin_door, addresses: _, files: _files } = bound;
@@ -145,6 +146,8 @@ impl Server {
             served
         });
         workers.into_iter().for_each(Worker::join);
+        // A read of a file that never ends must not keep the process from ending.
+        runtime.shutdown_background();
         served
     }
 }

@@ -1,21 +1,26 @@
-//! Makes gates: the first, and another one whenever the settings are to be read again. A gate that cannot be built changes nothing.
+//! Makes gates: the first, and another one whenever the settings are to be read again. A gate that cannot be built changes
+//! nothing. Loading and building run on threads of their own: neither a worker nor this runtime waits for them.
 
 use std::future::Future;
 use std::net::SocketAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::runtime::{Handle, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
+use super::watch::Watch;
 use super::{Error, load};
 use crate::admin::{Reload, Token};
 use crate::config::{self, Listen, Loaded, Log, Settings, Sources};
 use crate::crypto::{Ring, Secret};
+use crate::files::Files;
 use crate::gate::{Gate, Limits, Live, State};
 use crate::lookup::{Lives, Resolver, ResolverError};
-use crate::policy::{NameLives, Policy};
+use crate::policy::{NameLives, Policies, Problem};
 
 /// What a reload needs, and what outlives it.
 #[derive(Debug)]
@@ -28,6 +33,10 @@ pub(super) struct Reloader {
     fixed: Fixed,
     /// What lookups run on.
     runtime: Handle,
+    /// The files that the first load read, and how often they are looked at.
+    watching: (Files, Option<Duration>),
+    /// Gates that are no longer in force and may still be held by requests.
+    former: Vec<Arc<Gate>>,
 }
 
 /// The settings that hold from the start to the end of a process.
@@ -64,15 +73,41 @@ impl Fixed {
     }
 }
 
+/// What a load came to: a gate, or everything that is wrong; and the files, as they stood before they were read.
+struct Loading {
+    outcome: Result<Made, String>,
+    files: Files,
+}
+
+/// A gate that is ready to be put in place.
+struct Made {
+    gate: Gate,
+    ephemeral: Option<Ring>,
+    fixed: Fixed,
+    lints: Vec<Problem>,
+    watch: Option<Duration>,
+}
+
 impl Reloader {
     /// Builds the first gate.
-    pub(super) fn start(loaded: Loaded, sources: Sources, runtime: Handle) -> Result<(Gate, Self), Error> {
-        let Loaded { settings, policy, lints: _ } = loaded;
-        let state = Arc::new(State::new(&settings.gate.limits));
-        let fixed = Fixed::of(&settings);
-        let mut reloader = Self { sources, state, ephemeral: None, fixed, runtime };
-        let gate = reloader.gate(settings, policy)?;
-        Ok((gate, reloader))
+    pub(super) fn start(
+        loaded: Loaded,
+        mut sources: Sources,
+        runtime: Handle,
+    ) -> Result<(Gate, Self), Error> {
+        let state = Arc::new(State::new(&loaded.settings.gate.limits));
+        // A settings file that was found and vanishes later must not pass for one that was never there.
+        if let Some(file) =
+            loaded.file.as_ref().filter(|_| sources.flags.iter().all(|(key, _)| *key != "config"))
+        {
+            sources.flags.push(("config", vec![file.to_string_lossy().into_owned()]));
+        }
+        let (fixed, files, every) =
+            (Fixed::of(&loaded.settings), loaded.files.clone(), loaded.settings.watch);
+        let mut ephemeral = None;
+        let gate = build(loaded.settings, loaded.policies, &mut ephemeral, &state, &runtime)?;
+        let watching = (files, every);
+        Ok((gate, Self { sources, state, ephemeral, fixed, runtime, watching, former: Vec::new() }))
     }
 
     /// What outlives every gate: counters and limits.
@@ -80,17 +115,7 @@ impl Reloader {
         self.state.clone()
     }
 
-    fn gate(&mut self, mut settings: Settings, policy: Policy) -> Result<Gate, Error> {
-        let ring = match (settings.ring, &self.ephemeral) {
-            (Some(ring), _) => ring,
-            (None, Some(ring)) => ring.clone(),
-            (None, None) => self.ephemeral.insert(ephemeral()?).clone(),
-        };
-        settings.gate.resolver = resolver(&settings.name_servers, &policy, &self.runtime)?;
-        Ok(Gate::new(settings.gate, ring, policy, self.state.clone())?)
-    }
-
-    /// Waits for the end and reloads meanwhile: on SIGHUP, and when the admin API asks.
+    /// Waits for the end and reloads meanwhile: on SIGHUP, when the admin API asks, and when a file has changed.
     pub(super) async fn until(
         &mut self,
         end: impl Future<Output = ()>,
@@ -101,17 +126,30 @@ impl Reloader {
             signal(SignalKind::hangup()).map_err(|source| Error::System { what: "SIGHUP", source })?;
         let mut end = pin!(end);
         let mut samples = tokio::time::interval(load::EVERY);
+        let mut watch = Watch::new(std::mem::take(&mut self.watching.0), self.watching.1);
         loop {
             let answer = tokio::select! {
                 () = &mut end => return Ok(()),
                 _ = samples.tick() => {
                     self.state.set_load(load::averages());
+                    self.forget();
                     continue;
                 }
                 _ = hangup.recv() => None,
                 Some(answer) = asked.recv() => Some(answer),
+                files = watch.changed() => {
+                    tracing::info!(files, "changed");
+                    None
+                }
             };
-            let result = self.reload(live).await;
+            // A file system that hangs does not hold up the end.
+            let (result, files) = tokio::select! {
+                biased;
+                () = &mut end => return Ok(()),
+                done = self.reload(live) => done,
+            };
+            // What failed is not tried again until a file changes once more.
+            watch = Watch::new(files, self.watching.1);
             if let Some(answer) = answer {
                 // Whoever asked may have gone away; the reload is done all the same.
                 drop(answer.send(result));
@@ -119,15 +157,16 @@ impl Reloader {
         }
     }
 
-    async fn reload(&mut self, live: &Live) -> Result<(), String> {
-        let sources = self.sources.clone();
-        // Compiling a large policy takes a while, and the admin listener answers from this thread.
-        let loaded = tokio::task::spawn_blocking(move || config::load(&sources)).await;
-        let result = match loaded {
-            Ok(Ok(loaded)) => self.swap(live, loaded).map_err(|error| chain(&error)),
-            Ok(Err(problems)) => Err(problems.to_string()),
-            Err(error) => Err(format!("loading ended early: {error}")),
-        };
+    async fn reload(&mut self, live: &Live) -> (Result<(), String>, Files) {
+        let (sources, state, runtime) = (self.sources.clone(), self.state.clone(), self.runtime.clone());
+        let ring = self.ephemeral.clone();
+        // Reading and compiling take a while, and lookups and the admin listener run on this thread.
+        let loading = tokio::task::spawn_blocking(move || load_gate(&sources, ring, &state, &runtime)).await;
+        let Loading { outcome, files } = loading.unwrap_or_else(|error| Loading {
+            outcome: Err(format!("loading ended early: {error}")),
+            files: Files::default(),
+        });
+        let result = outcome.and_then(|made| self.swap(live, made).map_err(|error| chain(&error)));
         self.state.metrics.reload(if result.is_ok() { "ok" } else { "failed" });
         match &result {
             Ok(()) => tracing::info!("reloaded"),
@@ -135,47 +174,100 @@ impl Reloader {
                 tracing::error!(%error, "cannot reload; the settings and the policy from before hold")
             }
         }
-        result
+        (result, files)
     }
 
-    fn swap(&mut self, live: &Live, loaded: Loaded) -> Result<(), Error> {
-        for lint in &loaded.lints {
+    fn swap(&mut self, live: &Live, made: Made) -> Result<(), Error> {
+        for lint in &made.lints {
             tracing::warn!("{lint}");
         }
-        let changed = self.fixed.changed(&Fixed::of(&loaded.settings));
+        let changed = self.fixed.changed(&made.fixed);
         if !changed.is_empty() {
             tracing::warn!(
                 settings = changed.join(", "),
                 "changed; that takes effect at the next start, not now"
             );
         }
-        let gate = self.gate(loaded.settings, loaded.policy)?;
-        live.store(Arc::new(gate));
+        (self.watching.1, self.ephemeral) = (made.watch, made.ephemeral);
+        self.former.push(live.swap(Arc::new(made.gate)));
+        self.forget();
         Ok(())
     }
+
+    /// Lets go of former gates that no request holds any more. Left to the last request, freeing a large policy would be
+    /// that request's worker's work.
+    fn forget(&mut self) {
+        let unused = self.former.extract_if(.., |gate| Arc::strong_count(gate) == 1).collect::<Vec<_>>();
+        if !unused.is_empty() {
+            drop(tokio::task::spawn_blocking(move || drop(unused)));
+        }
+    }
+}
+
+/// Reads everything and builds a gate of it. A panic is a failure like any other, so that the files are known all the same.
+fn load_gate(
+    sources: &Sources,
+    mut ephemeral: Option<Ring>,
+    state: &Arc<State>,
+    runtime: &Handle,
+) -> Loading {
+    let mut files = Files::default();
+    let make = || {
+        let loaded = config::load_noting(sources, &mut files).map_err(|problems| problems.to_string())?;
+        let (lints, watch) = (loaded.lints, loaded.settings.watch);
+        let fixed = Fixed::of(&loaded.settings);
+        let gate = build(loaded.settings, loaded.policies, &mut ephemeral, state, runtime)
+            .map_err(|error| chain(&error))?;
+        Ok(Made { gate, ephemeral, fixed, lints, watch })
+    };
+    let outcome = catch_unwind(AssertUnwindSafe(make)).unwrap_or_else(|_| Err("loading panicked".to_owned()));
+    Loading { outcome, files }
+}
+
+/// Builds a gate. Where no key is configured it has the ephemeral one, which is made up at the first need.
+fn build(
+    mut settings: Settings,
+    policies: Policies,
+    ephemeral: &mut Option<Ring>,
+    state: &Arc<State>,
+    runtime: &Handle,
+) -> Result<Gate, Error> {
+    let ring = match (settings.ring, &ephemeral) {
+        (Some(ring), _) => ring,
+        (None, Some(ring)) => ring.clone(),
+        (None, None) => ephemeral.insert(make_up_loudly()?).clone(),
+    };
+    settings.gate.resolvers = resolvers(&settings.name_servers, &policies, runtime)?;
+    Ok(Gate::new(settings.gate, ring, policies, state.clone())?)
 }
 
 /// A gate that serves nobody, for explanations, and the runtime that its lookups run on while it is waited on. Where no key
 /// is configured it has one of its own, without a word.
 pub fn gate(loaded: Loaded) -> Result<(Gate, Runtime), Error> {
-    let Loaded { mut settings, policy, lints: _ } = loaded;
+    let Loaded { mut settings, policies, .. } = loaded;
     let runtime = super::worker::runtime()?;
-    settings.gate.resolver = resolver(&settings.name_servers, &policy, runtime.handle())?;
+    settings.gate.resolvers = resolvers(&settings.name_servers, &policies, runtime.handle())?;
     let state = Arc::new(State::new(&settings.gate.limits));
     state.set_load(load::averages());
     let ring = settings.ring.map_or_else(made_up, Ok)?;
-    Ok((Gate::new(settings.gate, ring, policy, state)?, runtime))
+    Ok((Gate::new(settings.gate, ring, policies, state)?, runtime))
 }
 
-/// A resolver for a policy that looks names up. Every gate has its own, since the policy says how long answers hold.
-fn resolver(
+/// Resolvers for the policies that look names up: one for each life of answers that they want.
+fn resolvers(
     servers: &[SocketAddr],
-    policy: &Policy,
+    policies: &Policies,
     runtime: &Handle,
-) -> Result<Option<Arc<Resolver>>, ResolverError> {
-    let NameLives { forward, reverse } = policy.name_lives();
-    let new = || Resolver::new(runtime.clone(), servers, Lives { forward, reverse }).map(Arc::new);
-    policy.looks_up().then(new).transpose()
+) -> Result<Vec<(NameLives, Arc<Resolver>)>, ResolverError> {
+    let mut resolvers: Vec<(NameLives, Arc<Resolver>)> = Vec::new();
+    for (_, policy) in policies.iter().filter(|(_, policy)| policy.looks_up()) {
+        let lives @ NameLives { forward, reverse } = policy.name_lives();
+        if resolvers.iter().all(|(held, _)| *held != lives) {
+            let resolver = Resolver::new(runtime.clone(), servers, Lives { forward, reverse })?;
+            resolvers.push((lives, Arc::new(resolver)));
+        }
+    }
+    Ok(resolvers)
 }
 
 /// An error with its causes, in one line.
@@ -186,7 +278,7 @@ fn chain(error: &dyn std::error::Error) -> String {
         .join(": ")
 }
 
-fn ephemeral() -> Result<Ring, Error> {
+fn make_up_loudly() -> Result<Ring, Error> {
     tracing::warn!(
         "no key is configured: this process makes one up, and a restart asks every visitor again; `tollgate keygen --file FILE` makes one to keep"
     );

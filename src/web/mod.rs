@@ -77,17 +77,25 @@ async fn look_up(gate: &Gate, parts: &Parts, route: Route<'_>, moment: &mut Mome
         let method = parts.method.as_str().as_bytes();
         let source = match route {
             Route::Check(target) => Source::Literal { method, target, host },
-            Route::Forward(_) | Route::Nginx(_) => Source::Forwarded { host },
-            // nginx's error page judges the request that was refused once more.
-            Route::Public(target) if gate.is_error_page(target) => Source::Forwarded { host },
-            Route::Public(_) | Route::Unknown => return Err(Unfit::Incomplete("rule")),
+            Route::Forward(_) | Route::Nginx(_) | Route::Public(_) => Source::Forwarded { host },
+            Route::Unknown => return Err(Unfit::Incomplete("rule")),
         };
         gather(source, headers, trusted(gate, parts)?, gate.client_settings())
+    };
+    let policy = match route {
+        Route::Check(_) => None,
+        Route::Forward(policy) | Route::Nginx(policy) => policy,
+        // nginx's error page judges the request that was refused once more.
+        Route::Public(target) => match gate.error_page_for(target) {
+            Some(policy) => policy,
+            None => return,
+        },
+        Route::Unknown => return,
     };
     let request = gate.contained(route.as_str(), request, || Err(Unfit::Incomplete("request")));
     let in_line = matches!(route, Route::Check(_) | Route::Forward(_));
     if !(in_line && request.as_ref().is_ok_and(|request| gate.is_public(request))) {
-        gate.look_up(&request, moment).await;
+        gate.look_up(policy, &request, moment).await;
     }
 }
 

@@ -44,9 +44,9 @@ impl Stand {
 
     /// Puts a gate in place that has seen nothing yet.
     pub(crate) fn fresh(&self) -> Arc<Gate> {
-        let Loaded { settings, policy, .. } = load();
+        let Loaded { settings, policies, .. } = load();
         let state = Arc::new(State::new(&settings.gate.limits));
-        let gate = Arc::new(Gate::new(settings.gate, ring(), policy, state).expect("a gate can be built"));
+        let gate = Arc::new(Gate::new(settings.gate, ring(), policies, state).expect("a gate can be built"));
         self.live.store(gate.clone());
         gate
     }

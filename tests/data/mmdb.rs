@@ -61,6 +61,7 @@ pub(crate) fn asn(number: u32) -> Value {
 }
 
 /// A record with a country.
+#[allow(dead_code, reason = "not every test has countries")]
 pub(crate) fn country(code: &'static str) -> Value {
     Value::Map(vec![("country", Value::Map(vec![("iso_code", Value::Text(code))]))])
 }

@@ -23,6 +23,8 @@ pub(crate) struct Ask {
     pub(crate) scheme: &'static str,
     pub(crate) client: &'static str,
     pub(crate) headers: Vec<(String, String)>,
+    /// The policy that the proxy names, where its kind can.
+    pub(crate) policy: Option<&'static str>,
 }
 
 impl Ask {
@@ -30,7 +32,7 @@ impl Ask {
     pub(crate) fn get(target: &str) -> Self {
         let headers = vec![("user-agent".into(), BROWSER.into())];
         let (host, client) = ("example.com", "198.51.100.7");
-        Self { method: "GET", target: target.into(), host, scheme: "https", client, headers }
+        Self { method: "GET", target: target.into(), host, scheme: "https", client, headers, policy: None }
     }
 
     pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
@@ -55,7 +57,8 @@ impl Ask {
     pub(crate) fn nginx(&self) -> String {
         let Self { method, target, host, scheme, client, .. } = self;
         format!(
-            "GET /auth/nginx HTTP/1.1\r\nhost: tollgate\r\nx-original-method: {method}\r\nx-original-uri: {target}\r\nx-forwarded-host: {host}\r\nx-forwarded-proto: {scheme}\r\nx-forwarded-for: {client}\r\n{}\r\n",
+            "GET /auth/nginx{} HTTP/1.1\r\nhost: tollgate\r\nx-original-method: {method}\r\nx-original-uri: {target}\r\nx-forwarded-host: {host}\r\nx-forwarded-proto: {scheme}\r\nx-forwarded-for: {client}\r\n{}\r\n",
+            self.hint(),
             self.lines()
         )
     }
@@ -64,9 +67,14 @@ impl Ask {
     pub(crate) fn forward(&self) -> String {
         let Self { method, target, host, scheme, client, .. } = self;
         format!(
-            "GET /auth/forward HTTP/1.1\r\nhost: tollgate\r\nx-forwarded-method: {method}\r\nx-forwarded-uri: {target}\r\nx-forwarded-host: {host}\r\nx-forwarded-proto: {scheme}\r\nx-forwarded-for: {client}\r\n{}\r\n",
+            "GET /auth/forward{} HTTP/1.1\r\nhost: tollgate\r\nx-forwarded-method: {method}\r\nx-forwarded-uri: {target}\r\nx-forwarded-host: {host}\r\nx-forwarded-proto: {scheme}\r\nx-forwarded-for: {client}\r\n{}\r\n",
+            self.hint(),
             self.lines()
         )
+    }
+
+    fn hint(&self) -> String {
+        self.policy.map_or_else(String::new, |name| format!("/{name}"))
     }
 
     /// As a proxy passes a request to the public prefix.
@@ -112,6 +120,11 @@ impl Ask {
         let attributes = AttributeContext {
             source: Some(Peer { address: Some(address), ..Peer::default() }),
             request: Some(Request { http: Some(http), ..Request::default() }),
+            context_extensions: self
+                .policy
+                .map(|name| ("tollgate_policy".to_owned(), name.to_owned()))
+                .into_iter()
+                .collect(),
             ..AttributeContext::default()
         };
         CheckRequest { attributes: Some(attributes) }

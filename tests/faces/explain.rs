@@ -83,7 +83,7 @@ async fn explain_over_ten_thousand_lines_agrees_with_every_face() {
     let lines: String = asks
         .iter()
         .map(|ask| {
-            let Ask { method, target, host, scheme, client, headers } = ask;
+            let Ask { method, target, host, scheme, client, headers, .. } = ask;
             let line = json!({"method": method, "target": target, "host": host, "scheme": scheme, "client": client, "headers": headers});
             format!("{line}\n")
         })

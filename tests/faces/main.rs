@@ -2,12 +2,22 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop where it is")]
 
+#[path = "../data/mmdb.rs"]
+mod mmdb;
+#[path = "../data/name_server.rs"]
+mod name_server;
+
 mod ask;
 mod http;
+mod served;
 mod stage;
 
 mod explain;
+mod faults;
 mod grpc;
+mod lookups;
 mod parity;
+mod reload;
+mod sites;
 mod solve;
 mod web;

@@ -15,4 +15,5 @@ mod failure;
 mod header;
 mod in_line;
 mod path;
+mod sites;
 mod toll;

@@ -19,14 +19,30 @@ fn ring() -> Ring {
 fn limits() -> Limits {
     Limits {
         max_ttl: 600,
-        policies: vec![policy_id("default")],
+        policies: vec![(policy_id("default"), 0..=18), (policy_id("cheap"), 0..=12)],
         max_k: 64,
         sizes: vec![10, 12],
-        min_level: 0,
-        max_level: 18,
         min_wait: 1,
         max_wait: 60,
         max_wait_level: 16,
+    }
+}
+
+#[test]
+fn a_token_is_judged_by_the_levels_of_the_policy_that_it_names() {
+    let ring = ring();
+    let check =
+        Check { ring: &ring, limits: &limits(), visitor: &VISITOR, now: Timestamp::from_seconds(NOW) };
+    for (policy, level, want) in [
+        ("default", 18, Ok(())),
+        ("cheap", 12, Ok(())),
+        ("cheap", 14, Err(Refusal::Limits)),
+        ("gone", 12, Err(Refusal::Limits)),
+    ] {
+        let stamp = Stamp { policy: policy_id(policy), ..stamp(&ring, &VISITOR, [1; 16]) };
+        let token = issue_work(&stamp, level, 10);
+        let text = answer_text(&token, &vec![0; token.k().into()]);
+        assert_eq!(check.answer(text.as_bytes()).map(drop), want, "{policy} {level}");
     }
 }
 

@@ -55,6 +55,10 @@ impl<'a> Asked<'a> {
         self.client = Some(Text(client.into()));
     }
 
+    pub(super) fn set_policy(&mut self, name: &'a str) {
+        self.policy = Some(Text(name.into()));
+    }
+
     pub(super) fn add_header(&mut self, name: &'a str, value: &'a str) {
         self.headers.push((Text(name.into()), Text(value.into())));
     }
@@ -85,6 +89,7 @@ fn bytes<'t>(text: &'t Option<Text<'_>>, fallback: &'static str) -> &'t [u8] {
 pub(super) struct Judged<'j> {
     verdict: &'static str,
     rule: &'j str,
+    policy: &'j str,
     weight: i64,
     challenge: Option<Asks>,
     shadow: Option<Shadowed<'j>>,
@@ -110,6 +115,7 @@ impl<'j> Judged<'j> {
         Self {
             verdict: decision.verdict.as_str(),
             rule: decision.rule,
+            policy: decision.policy,
             weight: decision.weight,
             challenge: asks(decision),
             shadow: decision.shadow.map(|s| Shadowed { verdict: s.verdict.as_str(), rule: s.rule }),

@@ -37,6 +37,9 @@ pub(super) struct Arguments {
     /// The visitor's address; without it there is no evidence for one
     #[arg(long, value_name = "ADDRESS", conflicts_with = "requests")]
     client: Option<String>,
+    /// The policy that the proxy names; without it the host decides which one judges
+    #[arg(long, value_name = "NAME", conflicts_with = "requests")]
+    policy_name: Option<String>,
     /// A header, `Name: value`; may stand several times
     #[arg(long = "header", short = 'H', value_name = "HEADER", conflicts_with = "requests")]
     headers: Vec<String>,
@@ -124,7 +127,7 @@ fn judge<'g>(gate: &'g Gate, runtime: &Runtime, asked: &Asked<'_>, trace: &mut T
     let (mut moment, _) = Moment::draw(&Clock::System);
     let request = request::Request::new(asked.parts());
     if gate.looks_up() {
-        runtime.block_on(gate.look_up(&request, &mut moment));
+        runtime.block_on(gate.look_up(asked.policy(), &request, &mut moment));
     }
     gate.explain(asked.policy(), &request, &moment, trace)
 }
@@ -140,6 +143,9 @@ fn explain_one(
         request::parse_address(client.as_bytes())
             .with_context(|| format!("--client {client} is no address"))?;
         asked.set_client(client);
+    }
+    if let Some(name) = &arguments.policy_name {
+        asked.set_policy(name);
     }
     for header in &arguments.headers {
         let (name, value) =
@@ -158,6 +164,10 @@ fn explain_one(
         writeln!(out, "{mark:3}  {:9}  {}: {}", step.action, step.rule, step.why)?;
     }
     writeln!(out, "\n{} by {}, weight {}", decision.verdict.as_str(), decision.rule, decision.weight)?;
+    writeln!(out, "judged by the policy {}", decision.policy)?;
+    if let Some(name) = asked.policy().filter(|name| *name != decision.policy) {
+        writeln!(out, "there is no policy {:?}, so the default one judges", name)?;
+    }
     if let Some(asks) = line::asks(&decision) {
         writeln!(out, "asks for {}, level {}: {} attempts", asks.kind, asks.level, asks.attempts)?;
     }

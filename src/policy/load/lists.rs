@@ -35,7 +35,7 @@ impl Load<'_> {
         match (fields.get("file"), fields.get("inline")) {
             (Some(node), None) => {
                 let file = fields.text("file", &mut self.report)?;
-                let targets = resolve(&file, &self.loader.root, folder);
+                let targets = resolve(&file, &self.loader.root, folder, self.files);
                 let targets =
                     targets.map_err(|message| self.report.error(&node.place, message).at_key("file")).ok()?;
                 let mut all = Vec::new();

@@ -6,6 +6,7 @@ mod entry;
 mod fields;
 mod origin;
 mod setting;
+mod site;
 mod threshold;
 
 pub(super) use block::Lists;
@@ -13,4 +14,5 @@ pub(super) use entry::never_there;
 pub(super) use entry::{Entry, read as entry};
 pub(super) use fields::{Fields, Text};
 pub(super) use setting::{name_lives, status, unused};
+pub(super) use site::{Site, read as sites};
 pub(super) use threshold::{read as thresholds, said as fallback};

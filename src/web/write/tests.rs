@@ -11,6 +11,7 @@ fn decision(verdict: Verdict) -> Decision<'static> {
     let id = DecisionId::new([0xab; 16]);
     Decision {
         verdict,
+        policy: "default",
         rule: "bot/evil",
         weight: -7,
         id,
