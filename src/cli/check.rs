@@ -28,8 +28,9 @@ struct Report<'p> {
     problems: Vec<Line<'p>>,
 }
 
+/// A problem as JSON says it.
 #[derive(Serialize)]
-struct Line<'p> {
+pub(super) struct Line<'p> {
     level: &'static str,
     code: Option<&'static str>,
     file: &'p str,

@@ -6,10 +6,12 @@ mod config;
 mod demo;
 mod explain;
 mod flags;
+mod input;
 mod keygen;
 mod logs;
 mod serve;
 mod solve;
+mod test;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -40,6 +42,8 @@ enum Command {
     Check(check::Arguments),
     /// Say how a request would be judged, and why
     Explain(explain::Arguments),
+    /// Judge the requests of test files, and compare with what they expect
+    Test(test::Arguments),
     /// Make a key, or rotate the keys of a file
     Keygen(keygen::Arguments),
     /// Fetch a challenged page's challenge, solve it, and print the cookie
@@ -91,6 +95,7 @@ pub fn run(
         Command::Demo(arguments) => demo::run(arguments, sources),
         Command::Check(arguments) => check::run(arguments, sources),
         Command::Explain(arguments) => explain::run(arguments, sources),
+        Command::Test(arguments) => test::run(arguments, sources),
         Command::Keygen(arguments) => keygen::run(arguments),
         Command::Solve(arguments) => solve::run(arguments),
         Command::Config(arguments) => config::run(arguments, sources),

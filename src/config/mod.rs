@@ -20,6 +20,7 @@ pub use listen::{Address, Listen};
 pub use reader::Effective;
 pub use secret::{read_entries, write_ring};
 pub use settings::{Log, Settings};
+pub use value::span;
 
 use crate::policy::{self, Loader, Policy, Problem, Severity};
 
@@ -45,8 +46,26 @@ fn drawn(problems: &[Problem]) -> String {
 
 /// Reads settings, keys and policy, and reports everything that is wrong with any of them.
 pub fn load(sources: &Sources) -> Result<Loaded, Problems> {
+    load_with(sources, None)
+}
+
+/// What holds whatever the settings say, for a gate under test.
+#[derive(Clone, Debug)]
+pub struct Given {
+    /// The databases that rules may ask for, whether or not they are there: requests come with what they would say.
+    pub databases: policy::Databases,
+    /// The policy; `None` is the one that the settings name.
+    pub policy: Option<policy::Source>,
+}
+
+/// The same as [`load`] with something given.
+pub fn load_with(sources: &Sources, given: Option<Given>) -> Result<Loaded, Problems> {
     let mut reader = reader::Reader::new(sources);
-    let settings = Settings::read(&mut reader, sources.policy);
+    let mut settings = Settings::read(&mut reader, sources.policy);
+    if let Some(Given { databases, policy }) = given {
+        settings.databases = databases;
+        settings.policy = policy.unwrap_or(settings.policy);
+    }
     let mut problems = reader.into_problems();
     let policy = match loader(&settings).load(&settings.policy) {
         Ok(policy::Loaded { policy, lints }) => {

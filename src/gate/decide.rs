@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tracing::warn;
 
-use super::{DEFAULT_POLICY, Decision, DecisionId, Face, Gate, Moment, Shadow, Verdict};
+use super::{DEFAULT_POLICY, Decision, DecisionId, Face, Gate, Moment, Origin, Shadow, Verdict};
 use crate::clearance::{self, Clearance};
 use crate::clock::Timestamp;
 use crate::crypto::{Kind, Refusal, Visitor};
@@ -165,9 +165,14 @@ impl Gate {
     pub(super) fn facts(&self, request: &Request<'_>, moment: &Moment) -> Facts {
         let (policy, databases) = (&self.policy, &self.settings.databases);
         let [a, b, c, d, e, f, g, h, ..] = moment.seed.decision;
-        Facts {
+        let looked_up = || Origin {
             asn: request.client.filter(|_| policy.asks_asn()).and_then(|client| databases.asn(client)),
             country: request.client.filter(|_| policy.asks_country()).and_then(|c| databases.country(c)),
+        };
+        let Origin { asn, country } = moment.origin.unwrap_or_else(looked_up);
+        Facts {
+            asn,
+            country,
             chance: u64::from_le_bytes([a, b, c, d, e, f, g, h]),
             load: self.state.load(),
             answers: moment.known.clone(),

@@ -23,7 +23,7 @@ use thiserror::Error;
 use tracing::{error, warn};
 
 pub use answer::Answer;
-pub use decision::{Decision, DecisionId, Face, Moment, Shadow, Verdict};
+pub use decision::{Decision, DecisionId, Face, Moment, Origin, Shadow, Verdict};
 pub use response::Response;
 pub use settings::{Challenge, Limits, Settings, Statuses, Trust, Wait};
 pub use state::State;

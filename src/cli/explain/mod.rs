@@ -1,6 +1,6 @@
 //! `explain`: how a request would be judged, and why. Decides through the same code as the faces, and records nothing.
 
-mod line;
+pub(super) mod line;
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};

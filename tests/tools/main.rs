@@ -1,0 +1,4 @@
+//! The commands that work on policies without serving.
+
+mod cases;
+mod program;
