@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::flags::SettingFlags;
 use super::{BAD_CONFIG, Failure};
 use crate::config::{self, Sources};
-use crate::policy::{Problem, Severity};
+use crate::policy::{Problem, Severity, lint_table};
 use crate::server;
 
 /// The flags of `check`.
@@ -17,6 +17,9 @@ pub(super) struct Arguments {
     /// Print one JSON object instead of drawings
     #[arg(long)]
     json: bool,
+    /// Print the table of all lints in Markdown, as the documentation has it
+    #[arg(long, conflicts_with = "json")]
+    lints: bool,
     #[command(flatten)]
     settings: SettingFlags,
 }
@@ -60,6 +63,9 @@ impl<'p> From<&'p Problem> for Line<'p> {
 
 /// Reports every problem and every lint; fails if anything is wrong.
 pub(super) fn run(arguments: Arguments, mut sources: Sources) -> Result<(), Failure> {
+    if arguments.lints {
+        return Ok(write!(io::stdout().lock(), "{}", lint_table())?);
+    }
     arguments.settings.add_to(&mut sources);
     let (problems, rules) = match config::load(&sources) {
         Ok(mut loaded) => {

@@ -5,7 +5,9 @@
 //! like to a visitor, and whether a clearance pays for it, is not decided here.
 
 mod cel;
+mod code;
 mod compile;
+mod cover;
 pub(crate) mod document;
 mod embedded;
 mod evaluate;
@@ -30,6 +32,7 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 pub use cel::Fault;
+pub use code::{LINTS, Lint, lint_table};
 use compile::Compiled;
 pub(crate) use document::nearest;
 pub use facts::{Answer, Facts, Lookup};
