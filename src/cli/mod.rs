@@ -6,6 +6,7 @@ mod config;
 mod demo;
 mod explain;
 mod flags;
+mod import;
 mod input;
 mod keygen;
 mod logs;
@@ -44,6 +45,8 @@ enum Command {
     Explain(explain::Arguments),
     /// Judge the requests of test files, and compare with what they expect
     Test(test::Arguments),
+    /// Turn a robots.txt into a list of rules
+    Import(import::Arguments),
     /// Make a key, or rotate the keys of a file
     Keygen(keygen::Arguments),
     /// Fetch a challenged page's challenge, solve it, and print the cookie
@@ -96,6 +99,7 @@ pub fn run(
         Command::Check(arguments) => check::run(arguments, sources),
         Command::Explain(arguments) => explain::run(arguments, sources),
         Command::Test(arguments) => test::run(arguments, sources),
+        Command::Import(arguments) => import::run(arguments),
         Command::Keygen(arguments) => keygen::run(arguments),
         Command::Solve(arguments) => solve::run(arguments),
         Command::Config(arguments) => config::run(arguments, sources),

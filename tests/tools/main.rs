@@ -1,5 +1,6 @@
 //! The commands that work on policies without serving.
 
 mod cases;
+mod import;
 mod lints;
 mod program;

@@ -34,6 +34,10 @@ impl Folder {
         self.0.path().join(name)
     }
 
+    pub(crate) fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).expect("it was written")
+    }
+
     pub(crate) fn run(&self, arguments: &[&str]) -> Done {
         self.feed(arguments, "")
     }
