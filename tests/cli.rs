@@ -171,7 +171,8 @@ fn exit_codes_tell_success_failure_usage_and_bad_settings_apart() {
 #[test]
 fn help_names_every_command_and_every_flag_of_a_setting() {
     let (_, help, _) = run(&folder(), &["--help"]);
-    for word in ["serve", "demo", "check", "explain", "test", "import", "keygen", "solve", "config"] {
+    for word in ["serve", "demo", "check", "explain", "test", "policy", "import", "keygen", "solve", "config"]
+    {
         assert!(help.lines().any(|line| line.starts_with(&format!("  {word} "))), "{word} in\n{help}");
     }
     for key in tollgate::config::KEYS {

@@ -10,6 +10,7 @@ mod import;
 mod input;
 mod keygen;
 mod logs;
+mod policy;
 mod serve;
 mod solve;
 mod test;
@@ -45,6 +46,9 @@ enum Command {
     Explain(explain::Arguments),
     /// Judge the requests of test files, and compare with what they expect
     Test(test::Arguments),
+    /// Show the policy in force
+    #[command(subcommand)]
+    Policy(policy::Command),
     /// Turn a robots.txt into a list of rules
     Import(import::Arguments),
     /// Make a key, or rotate the keys of a file
@@ -99,6 +103,7 @@ pub fn run(
         Command::Check(arguments) => check::run(arguments, sources),
         Command::Explain(arguments) => explain::run(arguments, sources),
         Command::Test(arguments) => test::run(arguments, sources),
+        Command::Policy(policy::Command::Show(arguments)) => policy::show(arguments, sources),
         Command::Import(arguments) => import::run(arguments),
         Command::Keygen(arguments) => keygen::run(arguments),
         Command::Solve(arguments) => solve::run(arguments),

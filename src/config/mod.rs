@@ -85,6 +85,19 @@ pub fn load_with(sources: &Sources, given: Option<Given>) -> Result<Loaded, Prob
     }
 }
 
+/// Reads the settings, and brings the policy that they name together with all it imports.
+pub fn expand(sources: &Sources) -> Result<policy::Expanded, Problems> {
+    let mut reader = reader::Reader::new(sources);
+    let settings = Settings::read(&mut reader, sources.policy);
+    let mut problems = reader.into_problems();
+    match loader(&settings).expand(&settings.policy) {
+        Ok(expanded) if problems.iter().all(|p| p.level != Severity::Error) => return Ok(expanded),
+        Ok(_) => {}
+        Err(error) => problems.extend(error.problems),
+    }
+    Err(Problems(problems))
+}
+
 /// Reads the settings without the policy: every key with its value and origin, and what is wrong.
 pub fn effective(sources: &Sources) -> (Vec<Effective>, Vec<Problem>) {
     let mut reader = reader::Reader::new(sources);

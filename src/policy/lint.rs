@@ -9,8 +9,8 @@ use super::load::Databases;
 use super::report::Report;
 use super::rule::{Asks, Fallback, Rule, Rules, Threshold};
 
-/// Looks at the whole policy. `file` is where findings about the file as a whole are shown.
-pub(super) fn check(rules: &Rules, databases: Databases, file: &Place, report: &mut Report) {
+/// Looks at the whole policy.
+pub(super) fn check(rules: &Rules, databases: Databases, report: &mut Report) {
     let mut names = HashSet::new();
     let mut above = Above::new(&rules.rules);
     // The rule that decides every request, and where it stands.
@@ -45,10 +45,10 @@ pub(super) fn check(rules: &Rules, databases: Databases, file: &Place, report: &
                 format!("no threshold is ever reached: the rule `{}` decides every request", last.name);
             report.lint("L29", place, message).at_key("thresholds");
         }
-        _ => thresholds(rules, file, report),
+        _ => thresholds(rules, &rules.place, report),
     }
     if report.strict {
-        catch_all(rules, file, report);
+        catch_all(rules, &rules.place, report);
     }
 }
 

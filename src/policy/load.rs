@@ -117,6 +117,12 @@ pub struct Loaded {
 impl Loader {
     /// Loads a policy with all it imports. An error holds every problem there is, not only the first.
     pub fn load(&self, source: &Source) -> Result<Loaded, LoadError> {
+        let (rules, lints) = self.read(source)?;
+        Ok(Loaded { policy: compile(rules, &self.defaults), lints })
+    }
+
+    /// Reads a policy with all it imports, and what is doubtful about it.
+    pub(super) fn read(&self, source: &Source) -> Result<(Rules, Vec<Problem>), LoadError> {
         let mut load = Load {
             loader: self,
             report: Report::default(),
@@ -128,10 +134,7 @@ impl Loader {
         };
         let rules = load.main(source);
         match rules {
-            Some(rules) if !load.report.refuses() => {
-                let policy = compile(rules, &self.defaults);
-                Ok(Loaded { policy, lints: load.report.into_problems() })
-            }
+            Some(rules) if !load.report.refuses() => Ok((rules, load.report.into_problems())),
             _ => {
                 let mut problems = load.report.into_problems();
                 problems.sort_by_key(|p| p.level != Severity::Error);
@@ -201,9 +204,10 @@ impl Load<'_> {
         let name_lives = read::name_lives(&fields, &mut self.report);
         read::unused(&fields, &mut self.report);
         let rules = std::mem::take(&mut self.rules);
-        let rules = Rules { rules, thresholds, default, shadow, block_list, name_lives, status };
+        let rules =
+            Rules { rules, thresholds, place: node.place, default, shadow, block_list, name_lives, status };
         if !self.report.refuses() {
-            lint::check(&rules, self.loader.databases, &node.place, &mut self.report);
+            lint::check(&rules, self.loader.databases, &mut self.report);
         }
         Some(rules)
     }

@@ -26,6 +26,7 @@ mod problem;
 mod read;
 mod report;
 mod rule;
+mod show;
 mod toll;
 
 use std::ops::RangeInclusive;
@@ -39,6 +40,7 @@ pub use facts::{Answer, Facts, Lookup};
 pub use load::{Databases, Defaults, Loaded, Loader, Source};
 pub use observe::{Observer, Step, Trace};
 pub use problem::{LoadError, Problem, Severity};
+pub use show::Expanded;
 pub use toll::Toll;
 
 use crate::request::Request;

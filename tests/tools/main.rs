@@ -4,3 +4,4 @@ mod cases;
 mod import;
 mod lints;
 mod program;
+mod show;
