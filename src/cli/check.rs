@@ -13,6 +13,7 @@ use crate::server;
 
 /// The flags of `check`.
 #[derive(Args, Debug)]
+#[command(after_long_help = HELP)]
 pub(super) struct Arguments {
     /// Print one JSON object instead of drawings
     #[arg(long)]
@@ -23,6 +24,14 @@ pub(super) struct Arguments {
     #[command(flatten)]
     settings: SettingFlags,
 }
+
+const HELP: &str = "\
+Examples:
+  tollgate check                                  # settings, keys and policy as serve would read them
+  tollgate check --policy new.yaml && systemctl reload tollgate
+  tollgate check --json | jq -r '.problems[] | \"\\(.file):\\(.line) \\(.code) \\(.message)\"'
+
+Exit codes: 0 it loads, perhaps with lints, 64 it does not.";
 
 #[derive(Serialize)]
 struct Report<'p> {

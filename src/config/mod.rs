@@ -6,6 +6,7 @@ mod keys;
 mod layer;
 mod listen;
 mod reader;
+mod schema;
 mod secret;
 mod settings;
 mod value;
@@ -14,10 +15,11 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-pub use keys::{Flag, KEYS, Key, markdown};
+pub use keys::{Flag, Form, KEYS, Key, markdown};
 pub use layer::Sources;
 pub use listen::{Address, Listen};
 pub use reader::Effective;
+pub use schema::schema;
 pub use secret::{read_entries, write_ring};
 pub use settings::{Log, Settings};
 pub use value::span;

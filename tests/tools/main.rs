@@ -4,4 +4,6 @@ mod cases;
 mod import;
 mod lints;
 mod program;
+mod replay;
+mod shell;
 mod show;

@@ -205,7 +205,7 @@ impl<'n> Layers<'n, '_> {
     fn headers(&self, problems: &mut Vec<Problem>) -> Vec<(String, String)> {
         let mut lines = Vec::new();
         let Some(node) = self.find("headers").and_then(|layer| layer.get("headers")) else { return lines };
-        for item in node.items().unwrap_or(std::slice::from_ref(node)) {
+        for item in node.items().unwrap_or_else(|| std::slice::from_ref(node)) {
             if item.entries().is_some() {
                 add(item, &mut lines, problems);
                 continue;
@@ -349,12 +349,9 @@ impl Ask {
     /// The request in one line, for people.
     pub(super) fn line(&self) -> String {
         let agent = self.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("user-agent"));
-        let agent = agent.map_or("no agent".to_owned(), |(_, agent)| format!("\"{agent}\""));
-        let client = self.client.map_or("nowhere".to_owned(), |client| client.to_string());
-        let Self { method, scheme, host, target, .. } = self;
-        format!("{method} {scheme}://{host}{target} from {client}, {agent}")
-            .escape_debug()
-            .to_string()
-            .replace("\\\"", "\"")
+        let agent = agent.map_or_else(|| "no agent".to_owned(), |(_, a)| format!("\"{}\"", a.escape_debug()));
+        let client = self.client.map_or_else(|| "nowhere".to_owned(), |client| client.to_string());
+        let [method, host, target] = [&self.method, &self.host, &self.target].map(|text| text.escape_debug());
+        format!("{method} {}://{host}{target} from {client}, {agent}", self.scheme)
     }
 }

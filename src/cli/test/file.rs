@@ -38,7 +38,7 @@ pub(super) fn read(path: &Path) -> Result<Suite, Vec<Problem>> {
     });
     let text =
         text.map_err(|reason| vec![Problem::of_file(&name, format!("cannot read the test file: {reason}"))])?;
-    let folder = if input::is_stdin(path) { Path::new("") } else { path.parent().unwrap_or(Path::new("")) };
+    let folder = path.parent().filter(|_| !input::is_stdin(path)).unwrap_or_else(|| Path::new(""));
     parse(&name, &text, folder)
 }
 

@@ -129,7 +129,7 @@ impl Pattern {
         let found = Extractor::new().extract(&parse(&translated.rust).ok()?);
         let texts: Vec<_> = found.literals()?.iter().map(|l| l.as_bytes().to_vec()).collect();
         let told = !texts.is_empty() && texts.iter().all(|text| !text.is_empty());
-        told.then(|| Openings { texts, any_case: source.len() < self.source.len() })
+        told.then_some(Openings { texts, any_case: source.len() < self.source.len() })
     }
 
     /// Whether what it is found in it is found in wherever that stands, since it looks at nothing around its match.

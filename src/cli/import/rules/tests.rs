@@ -40,7 +40,8 @@ fn allows(policy: &Policy, agent: &str, target: &str) -> bool {
 
 /// Whether a crawler of this product token may fetch a target: RFC 9309, 2.2, read line by line.
 fn may(robots: &str, token: &str, target: &str) -> bool {
-    let mut groups: Vec<(Vec<String>, Vec<(bool, String)>)> = Vec::new();
+    type Rules = Vec<(bool, String)>;
+    let mut groups: Vec<(Vec<String>, Rules)> = Vec::new();
     let mut open = false;
     for line in robots.lines() {
         let Some((key, value)) = line.split_once(": ") else { continue };
@@ -158,7 +159,7 @@ fn hundreds_of_agents_and_thousands_of_paths_are_read() {
         (0..450).map(|n| format!("User-agent: crawler-{}\n", "x".repeat(n % 7) + &letters(n))).collect();
     let paths: String = (0..2_000).map(|n| format!("Disallow: /p{n}/*.x$\n")).collect();
     let policy = policy(&format!("{agents}{paths}User-agent: *\nDisallow: /secret/\n"));
-    assert!(!allows(&policy, &format!("crawler-{}/1", "x".repeat(449 % 7) + &letters(449)), "/p1999/a.x"));
+    assert!(!allows(&policy, &format!("crawler-x{}/1", letters(449)), "/p1999/a.x"));
     assert!(allows(&policy, "crawler-none", "/p1999/a.x"));
     assert!(!allows(&policy, "crawler-none", "/secret/"));
 }
