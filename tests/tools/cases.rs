@@ -45,6 +45,17 @@ fn the_shipped_policies_keep_their_promises() {
 }
 
 #[test]
+fn the_test_file_of_the_documentation_passes() {
+    let readme = fs::read_to_string(repository().join("policies/README.md")).expect("it is there");
+    let (_, rest) = readme.split_once("```yaml\npolicy: ../policy.yaml").expect("the example");
+    let cases = rest.split("```").next().expect("a block that ends");
+    let folder = Folder::new(&[("tests/t.yaml", &format!("policy: ../policy.yaml{cases}"))]);
+    folder.write("policy.yaml", "version: tollgate/v1\nbots:\n  - import: (data)/paths/probes.yaml\n  - {name: everyone, action: CHALLENGE, path_regex: .*}\n");
+    let done = folder.run(&["test", "tests/t.yaml"]);
+    assert_eq!((done.code, done.out.as_str()), (0, "3 passed, 0 failed, files: 1\n"), "{}", done.err);
+}
+
+#[test]
 fn every_fact_of_a_request_can_be_given() {
     let folder = with_cases(
         "

@@ -1,6 +1,9 @@
 //! Findings about rules as a whole: what is certain is said, and nothing else.
 
-use super::super::{Loader, Problem, Source};
+use proptest::prelude::*;
+
+use super::super::{Action, Facts, Judged, Loader, Problem, Source};
+use crate::request::{Parts, Request};
 
 fn lints(rules: &str) -> Vec<Problem> {
     let text = format!("bots:\n{rules}");
@@ -177,5 +180,123 @@ fn thousands_of_rules_are_told_apart() {
         let found = lints(&text);
         let hits: Vec<_> = found.iter().filter_map(|p| Some((p.code?, p.rule.as_deref()?))).collect();
         assert_eq!(hits, [("L31", "bot/last")], "{kind}");
+    }
+}
+
+/// Matchers that have much to do with each other.
+const MATCHERS: [&[&str]; 8] = [
+    &[
+        "paths: /a",
+        "paths: /a/**",
+        "paths: [/a/b, /a/c/**]",
+        "paths: '/*.php'",
+        "paths: /**",
+        "path_regex: ^/a",
+        "path_regex: .*",
+    ],
+    &[
+        "user_agent_regex: bot",
+        "user_agent_regex: '(?i:bot)'",
+        "user_agent_regex: '(?i)googlebot|bingbot'",
+        "user_agent_regex: Googlebot",
+        "user_agent_regex: ^Google",
+        "user_agent_regex: bot$",
+        "user_agent_regex: '[gG]oogle'",
+        "user_agent_regex: '(?i:b[o0]t)/'",
+        "user_agent_regex: ''",
+    ],
+    &[
+        "remote_addresses: [10.0.0.0/8]",
+        "remote_addresses: [10.0.0.0/9, 10.128.0.0/9]",
+        "remote_addresses: [10.1.0.0/16, 192.0.2.0/24]",
+        "remote_addresses: [10.1.1.0/24]",
+    ],
+    &[
+        "headers_regex: {X: .*}",
+        "headers_regex: {x: ^a$}",
+        "headers_regex: {X: a, Y: .*}",
+        "headers_regex: {Y: ^$}",
+        "headers_regex: {X: a?}",
+    ],
+    &["methods: GET", "methods: [GET, POST]"],
+    &["scheme: http", "scheme: https"],
+    &["hosts: a.example", "hosts: '*.example'", "hosts: ['*.example', example]"],
+    &[
+        "expression: path == '/a'",
+        "expression: method == 'GET'",
+        "expression: {any: [path == '/a', method == 'GET']}",
+        "expression: 1 == 1",
+    ],
+];
+
+/// A rule with few or many of them.
+fn matchers(share: f64) -> impl Strategy<Value = String> {
+    let one = |all: &'static [&'static str]| prop::option::weighted(share, prop::sample::select(all));
+    let all = MATCHERS.iter().map(|all| one(all)).collect::<Vec<_>>();
+    all.prop_map(|all| all.into_iter().flatten().collect::<Vec<_>>().join(", "))
+        .prop_filter("a rule has a matcher, and agents and patterns of paths do not go together", |text| {
+            !text.is_empty() && !(text.contains("user_agent_regex") && text.contains("path_regex"))
+        })
+}
+
+/// Target, agent, client, X, Y, method, scheme, host.
+type Ask = (
+    &'static str,
+    &'static str,
+    Option<&'static str>,
+    Option<&'static str>,
+    Option<&'static str>,
+    &'static str,
+    &'static str,
+    &'static str,
+);
+
+fn asks() -> impl Strategy<Value = Ask> {
+    let some = prop::sample::select::<&'static str>;
+    (
+        some(vec!["/a", "/a/b", "/a/c/d", "/x.php", "/", "/%61", "/b/..;/a", "/a%2fb"]),
+        some(vec!["", "Googlebot/2.1", "GOOGLEBOT", "bot", "b0t/", "bingbot", "google"]),
+        prop::option::of(some(vec!["10.1.1.1", "10.200.0.1", "192.0.2.1", "203.0.113.1"])),
+        prop::option::of(some(vec!["a", "ab", ""])),
+        prop::option::of(some(vec!["b", ""])),
+        some(vec!["GET", "POST", "PUT"]),
+        some(vec!["http", "https"]),
+        some(vec!["a.example", "b.a.example", "example", "other"]),
+    )
+}
+
+fn denies(rule: &str, ask: &Ask) -> bool {
+    let text = format!("bots:\n- {{name: a, action: DENY, {rule}}}\n");
+    let loaded = Loader::default().load(&Source::Text { name: "p.yaml".to_owned(), text }).unwrap();
+    let (target, agent, client, x, y, method, scheme, host) = *ask;
+    let headers = [("user-agent", Some(agent)), ("x", x), ("y", y)];
+    let headers =
+        headers.iter().filter_map(|(name, value)| Some((name.as_bytes(), (*value)?.as_bytes()))).collect();
+    let client = client.map(|c| c.parse().unwrap());
+    let (method, target, host, scheme) =
+        (method.as_bytes(), target.as_bytes(), host.as_bytes(), scheme.as_bytes());
+    let request = Request::new(Parts { method, target, host, scheme, client, headers }).unwrap();
+    match loaded.policy.evaluate(&request, &Facts::default(), &mut ()) {
+        Judged::Decided(outcome) => outcome.action == Action::Deny,
+        judged => panic!("{judged:?}"),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1_500))]
+
+    /// A rule that is called covered matches nothing that the one above it does not.
+    #[test]
+    fn whatever_a_covered_rule_matches_the_one_above_matches(
+        above in matchers(0.12),
+        rule in matchers(0.3),
+        asks in prop::collection::vec(asks(), 16),
+    ) {
+        let found = lints(&format!("- {{name: above, action: DENY, {above}}}\n- {{name: rule, action: DENY, {rule}}}\n"));
+        if found.iter().any(|p| matches!(p.code, Some("L29" | "L31"))) {
+            for ask in asks {
+                prop_assert!(!denies(&rule, &ask) || denies(&above, &ask), "{}\n{}\n{:?}", above, rule, ask);
+            }
+        }
     }
 }
