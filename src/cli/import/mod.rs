@@ -53,7 +53,8 @@ pub(super) fn run(arguments: Arguments) -> Result<(), Failure> {
     for line in &robots.strange {
         writeln!(stderr, "warning: {name}:{line} says nothing that is known")?;
     }
-    let list = rules::list(&robots, &name);
+    let list =
+        rules::list(&robots, &name).map_err(|reason| anyhow!("cannot turn {name} into rules: {reason}"))?;
     for note in &list.notes {
         writeln!(stderr, "warning: {}", note.escape_debug())?;
     }

@@ -23,14 +23,14 @@ pub(super) struct Group {
 }
 
 /// One `Allow` or `Disallow`.
-#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[derive(Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub(super) struct Rule {
     pub(super) allow: bool,
     pub(super) pattern: Pattern,
 }
 
 /// A pattern of targets: ASCII, with every octet that a target would escape escaped alike.
-#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[derive(Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub(super) struct Pattern(String);
 
 /// Records of other conventions, which have nothing to do with who may fetch what.

@@ -4,7 +4,7 @@
 //! decides, and an `Allow` wins a tie: a path is denied where a `Disallow` matches and no `Allow` of its length or more does.
 //! Paths are judged without their query, so a pattern with a query is followed as far as a rule can see one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 
 use super::robots::{Pattern, Robots, Rule};
@@ -15,6 +15,13 @@ const DECLARED: &str = r"(?i:(?:^|[^bu])bots?(?:[^a-z]|$)|(?:^|[^a])bbots?(?:[^a
 
 /// The most tokens in one pattern of agents, and the most paths in one pattern of paths; more make several.
 const MAX_TOGETHER: usize = 200;
+
+/// The most paths of all agents together: in 500 KiB some thousand agents and paths can stand, and groups that overlap
+/// multiply them.
+const MAX_PATHS: usize = 100_000;
+
+/// How many pairs of a `Disallow` and an `Allow` of one agent are compared at most.
+const MAX_PAIRS: usize = 4_000_000;
 
 /// What came of a file.
 #[derive(Debug)]
@@ -27,33 +34,43 @@ pub(super) struct List {
     pub(super) notes: Vec<String>,
 }
 
-/// Agents of one mind.
-struct Party {
-    tokens: Vec<String>,
+/// Agents of which the same is asked.
+struct Party<'r> {
+    tokens: Vec<&'r str>,
     line: usize,
-    rules: Vec<Rule>,
+    rules: Vec<&'r Rule>,
 }
 
-/// Writes the rules of a file that is called `name`.
-pub(super) fn list(robots: &Robots, name: &str) -> List {
-    let (parties, star) = parties(robots);
-    let named: Vec<&String> = parties.iter().flat_map(|party| &party.tokens).collect();
+impl Party<'_> {
+    /// Whom it is about, in few words.
+    fn name(&self) -> String {
+        match self.tokens.as_slice() {
+            [one] => (*one).to_owned(),
+            many => format!("{} and others", many[0]),
+        }
+    }
+}
+
+/// Writes the rules of a file that is called `name`. Refuses one that would make too many of them.
+pub(super) fn list(robots: &Robots, name: &str) -> Result<List, String> {
+    let (parties, star) = parties(robots)?;
+    let named: Vec<&str> = parties.iter().flat_map(|party| &party.tokens).copied().collect();
     let mut list = List { text: String::new(), rules: 0, notes: Vec::new() };
     let mut names = BTreeMap::new();
     for party in &parties {
-        let Some(matchers) = list.matchers(&party.rules, &[], &party.tokens.join(", ")) else { continue };
+        let Some(matchers) = list.matchers(party, &[])? else { continue };
         for tokens in party.tokens.chunks(MAX_TOGETHER) {
             let comment = format!("{} (line {}).", tokens.join(", "), party.line);
-            let name = unique(&mut names, &slug(&tokens[0]));
-            list.rule(&name, &comment, &agents(tokens.iter()), &matchers);
+            let name = unique(&mut names, &slug(tokens[0]));
+            list.rule(&name, &comment, &agents(tokens), &matchers);
         }
     }
     if let Some(party) = star {
         let not_named: Vec<String> = named
             .chunks(MAX_TOGETHER)
-            .map(|tokens| format!("!userAgent.matches({})", quoted(&agents(tokens.iter().copied()))))
+            .map(|tokens| format!("!userAgent.matches({})", quoted(&agents(tokens))))
             .collect();
-        if let Some(matchers) = list.matchers(&party.rules, &not_named, "*") {
+        if let Some(matchers) = list.matchers(&party, &not_named)? {
             let comment = format!(
                 "Every other robot (line {}): those that say they are one. To hold all agents to it would lock people out.",
                 party.line
@@ -73,40 +90,58 @@ pub(super) fn list(robots: &Robots, name: &str) -> List {
         list.text.push_str("# It disallows nothing.\n[]\n");
     }
     list.text.insert_str(0, &head);
-    list
+    Ok(list)
 }
 
 /// Brings together the groups of each agent, and the agents of which the same is asked. `*` stands apart.
-fn parties(robots: &Robots) -> (Vec<Party>, Option<Party>) {
-    let mut agents: Vec<Party> = Vec::new();
-    for group in &robots.groups {
+fn parties(robots: &Robots) -> Result<(Vec<Party<'_>>, Option<Party<'_>>), String> {
+    let mut agents: Vec<(&str, Vec<usize>)> = Vec::new();
+    let mut known: HashMap<String, usize> = HashMap::new();
+    for (index, group) in robots.groups.iter().enumerate() {
         for token in &group.agents {
-            let known = agents.iter_mut().find(|party| party.tokens[0].eq_ignore_ascii_case(token));
-            match known {
-                Some(party) => party.rules.extend(group.rules.iter().cloned()),
-                None => agents.push(Party {
-                    tokens: vec![token.clone()],
-                    line: group.line,
-                    rules: group.rules.clone(),
-                }),
+            let at = *known.entry(token.to_ascii_lowercase()).or_insert(agents.len());
+            if at == agents.len() {
+                agents.push((token, Vec::new()));
+            }
+            if agents[at].1.last() != Some(&index) {
+                agents[at].1.push(index);
             }
         }
     }
-    let mut parties: Vec<Party> = Vec::new();
-    let mut star = None;
-    for mut agent in agents {
-        agent.rules.sort();
-        agent.rules.dedup();
-        if agent.tokens[0] == "*" {
-            star = Some(agent);
+    let mut alike: BTreeMap<Vec<usize>, Vec<&str>> = BTreeMap::new();
+    for (token, groups) in agents {
+        // The group of everybody else is nobody's by name.
+        let key = if token == "*" { [&[usize::MAX], &groups[..]].concat() } else { groups };
+        alike.entry(key).or_default().push(token);
+    }
+    let (mut parties, mut star, mut paths) = (Vec::new(), None, 0);
+    let mut by_rules: HashMap<Vec<&Rule>, usize> = HashMap::new();
+    for (groups, mut tokens) in alike {
+        let groups: Vec<_> = groups.iter().filter_map(|index| robots.groups.get(*index)).collect();
+        let mut rules: Vec<_> = groups.iter().flat_map(|group| &group.rules).collect();
+        paths += rules.len();
+        if paths > MAX_PATHS {
+            return Err(format!("its agents have more than {MAX_PATHS} paths together"));
+        }
+        rules.sort_unstable();
+        rules.dedup();
+        let line = groups.first().map_or(0, |group| group.line);
+        if tokens == ["*"] {
+            star = Some(Party { tokens, line, rules });
             continue;
         }
-        match parties.iter_mut().find(|party| party.rules == agent.rules) {
-            Some(party) => party.tokens.append(&mut agent.tokens),
-            None => parties.push(agent),
+        match by_rules.get(&rules) {
+            Some(at) => {
+                let party: &mut Party<'_> = &mut parties[*at];
+                party.tokens.append(&mut tokens);
+            }
+            None => {
+                by_rules.insert(rules.clone(), parties.len());
+                parties.push(Party { tokens, line, rules });
+            }
         }
     }
-    (parties, star)
+    Ok((parties, star))
 }
 
 impl List {
@@ -122,13 +157,13 @@ impl List {
     }
 
     /// The matchers of paths, as lines of YAML; `None` where nothing is denied.
-    fn matchers(&mut self, rules: &[Rule], conditions: &[String], whose: &str) -> Option<String> {
+    fn matchers(&mut self, party: &Party<'_>, conditions: &[String]) -> Result<Option<String>, String> {
         let mut denied = Vec::new();
         let mut allowed = Vec::new();
-        for rule in rules {
+        for rule in party.rules.iter().copied() {
             let reading = Reading::of(rule);
             if let Some(note) = reading.note {
-                self.notes.push(format!("`{}` of {whose}: {note}", rule.pattern.as_str()));
+                self.notes.push(format!("`{}` of {}: {note}", rule.pattern.as_str(), party.name()));
             }
             match reading.part {
                 Some(part) if rule.allow => allowed.push((rule, part)),
@@ -137,7 +172,15 @@ impl List {
             }
         }
         if denied.is_empty() {
-            return None;
+            return Ok(None);
+        }
+        if denied.len() * allowed.len() > MAX_PAIRS {
+            return Err(format!(
+                "{} has too many paths to compare: {} and {}",
+                party.name(),
+                denied.len(),
+                allowed.len()
+            ));
         }
         // RFC 9309, 2.2.2: the file itself is always allowed.
         let hits_itself = |(rule, _): &(&Rule, Part)| "/robots.txt".starts_with(rule.pattern.beginning());
@@ -151,7 +194,7 @@ impl List {
         if let (Some(globs), false, true) = (plain, itself, denied.iter().all(stands_alone)) {
             let globs: String = globs.iter().map(|glob| format!("    - {glob}\n")).collect();
             let conditions = all(conditions);
-            return Some(format!("  paths:\n{globs}{conditions}"));
+            return Ok(Some(format!("  paths:\n{globs}{conditions}")));
         }
         let mut conditions = conditions.to_vec();
         if itself {
@@ -160,7 +203,7 @@ impl List {
         if !denied.iter().all(|(rule, _)| rule.pattern.as_str() == "/") || !allowed.is_empty() {
             conditions.push(expression(&denied, &allowed));
         }
-        Some(all(&conditions))
+        Ok(Some(all(&conditions)))
     }
 }
 
@@ -344,8 +387,8 @@ fn globs(pattern: &Pattern) -> Option<Vec<String>> {
 }
 
 /// The pattern of agents whose product token is one of these.
-fn agents<'t>(tokens: impl Iterator<Item = &'t String>) -> String {
-    let escaped = tokens.map(|token| {
+fn agents(tokens: &[&str]) -> String {
+    let escaped = tokens.iter().map(|token| {
         let mut out = String::new();
         token.chars().for_each(|c| push_literal(&mut out, c));
         out

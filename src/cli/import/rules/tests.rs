@@ -10,7 +10,7 @@ use crate::request::{Headers, Parts, Request};
 fn policy(robots: &str) -> Policy {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("robots.yaml");
-    let list = list(&Robots::parse(robots.as_bytes()), "robots.txt");
+    let list = list(&Robots::parse(robots.as_bytes()), "robots.txt").unwrap();
     std::fs::write(&path, &list.text).unwrap();
     let text = format!("version: tollgate/v1\ndefault: ALLOW\nbots:\n- import: {}\n", path.display());
     let loaded = Loader::default().load(&Source::Text { name: "p.yaml".to_owned(), text });
@@ -138,7 +138,7 @@ fn a_query_is_followed_as_far_as_it_is_seen() {
     for (target, want) in [("/x", true), ("/x?y", false), ("/", true), ("/end", false), ("/ends", true)] {
         assert_eq!(allows(&policy, "a", target), want, "{target}");
     }
-    let said = |robots: &str| list(&Robots::parse(robots.as_bytes()), "r");
+    let said = |robots: &str| list(&Robots::parse(robots.as_bytes()), "r").unwrap();
     let left_out = said("User-agent: a\nDisallow: /s?q=\n");
     assert!(left_out.rules == 0 && left_out.text.contains("left out") && left_out.notes.len() == 1);
     let wider = self::policy("User-agent: a\nDisallow: /s\nAllow: /s?q=about\n");
@@ -162,6 +162,19 @@ fn hundreds_of_agents_and_thousands_of_paths_are_read() {
     assert!(!allows(&policy, &format!("crawler-x{}/1", letters(449)), "/p1999/a.x"));
     assert!(allows(&policy, "crawler-none", "/p1999/a.x"));
     assert!(!allows(&policy, "crawler-none", "/secret/"));
+}
+
+/// 500 KiB that somebody else wrote take no more than they are.
+#[test]
+fn groups_that_multiply_are_refused() {
+    let agents: String = (0..9_000).map(|n| format!("User-agent: a{n}\n")).collect();
+    let paths: String = (0..9_000).map(|n| format!("Disallow: /{n}\n")).collect();
+    let parse = |text: &str| list(&Robots::parse(text.as_bytes()), "r");
+    assert_eq!(parse(&format!("{agents}{paths}")).unwrap().rules, 45);
+    let own: String = (0..9_000).map(|n| format!("User-agent: a{n}\nDisallow: /own{n}\n")).collect();
+    assert!(parse(&format!("{agents}{paths}{own}")).unwrap_err().contains("more than 100000 paths"));
+    let allows: String = (0..9_000).map(|n| format!("Allow: /{n}x\n")).collect();
+    assert!(parse(&format!("User-agent: a\n{paths}{allows}")).unwrap_err().contains("too many paths"));
 }
 
 fn letters(n: usize) -> String {
