@@ -235,7 +235,7 @@ fn matchers(share: f64) -> impl Strategy<Value = String> {
     let all = MATCHERS.iter().map(|all| one(all)).collect::<Vec<_>>();
     all.prop_map(|all| all.into_iter().flatten().collect::<Vec<_>>().join(", "))
         .prop_filter("a rule has a matcher, and agents and patterns of paths do not go together", |text| {
-            !text.is_empty() && !(text.contains("user_agent_regex") && text.contains("path_regex"))
+            !(text.is_empty() || text.contains("user_agent_regex") && text.contains("path_regex"))
         })
 }
 
