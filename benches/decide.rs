@@ -58,6 +58,7 @@ fn moment() -> Moment {
         now: Timestamp::from_seconds(u64::from(NOW) + 5),
         seed: Seed::from_bytes(&[3; 48]),
         known: Vec::new(),
+        origin: None,
     }
 }
 
@@ -219,10 +220,12 @@ fn ratios(_: &mut Criterion) {
     let hostile: Vec<_> =
         agents.iter().map(|agent| Ok(request(agent, "/articles/2026/a-page", ""))).collect();
     let at = Cell::new(0);
-    let one = |gate: &Gate| drop(black_box(gate.decide(Face::Grpc, None, black_box(&browser), &moment)));
+    let one = |gate: &Gate| {
+        black_box(gate.decide(Face::Grpc, None, black_box(&browser), &moment));
+    };
     let next = |gate: &Gate| {
         at.set((at.get() + 1) % hostile.len());
-        drop(black_box(gate.decide(Face::Grpc, None, black_box(&hostile[at.get()]), &moment)));
+        black_box(gate.decide(Face::Grpc, None, black_box(&hostile[at.get()]), &moment));
     };
     let (few, many, quiet) = (gate(&generated(10)), gate(&generated(10_000)), gate(&shipped("quiet.yaml")));
     ratio("10,000 rules to 10", || one(&few), || one(&many));

@@ -143,8 +143,14 @@ fn exit_codes_tell_success_failure_usage_and_bad_settings_apart() {
         (&["check"], 0),
         (&["config"], 0),
         (&["explain"], 0),
-        (&["explain", "--client", "nobody"], 1),
-        (&["explain", "--header", "no colon"], 1),
+        (&["explain", "--client", "nobody"], 2),
+        (&["explain", "--header", "no colon"], 2),
+        (&["explain", "--scheme", "ftp"], 2),
+        (&["replay", "missing.log"], 1),
+        (&["replay", "--header", "no colon"], 2),
+        (&["completions", "bash"], 0),
+        (&["completions", "none"], 2),
+        (&["config", "--schema"], 0),
         (&["explain", "--requests", "missing.jsonl"], 1),
         (&["keygen", "--file", "missing/keys.yaml"], 1),
         (&["keygen", "--rotate", "--file", "missing.yaml"], 1),
@@ -171,7 +177,20 @@ fn exit_codes_tell_success_failure_usage_and_bad_settings_apart() {
 #[test]
 fn help_names_every_command_and_every_flag_of_a_setting() {
     let (_, help, _) = run(&folder(), &["--help"]);
-    for word in ["serve", "demo", "check", "explain", "keygen", "solve", "config"] {
+    for word in [
+        "serve",
+        "demo",
+        "check",
+        "explain",
+        "replay",
+        "test",
+        "policy",
+        "import",
+        "keygen",
+        "solve",
+        "config",
+        "completions",
+    ] {
         assert!(help.lines().any(|line| line.starts_with(&format!("  {word} "))), "{word} in\n{help}");
     }
     for key in tollgate::config::KEYS {

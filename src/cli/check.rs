@@ -8,18 +8,30 @@ use serde::Serialize;
 use super::flags::SettingFlags;
 use super::{BAD_CONFIG, Failure};
 use crate::config::{self, Sources};
-use crate::policy::{Problem, Severity};
+use crate::policy::{Problem, Severity, lint_table};
 use crate::server;
 
 /// The flags of `check`.
 #[derive(Args, Debug)]
+#[command(after_long_help = HELP)]
 pub(super) struct Arguments {
     /// Print one JSON object instead of drawings
     #[arg(long)]
     json: bool,
+    /// Print the table of all lints in Markdown, as the documentation has it
+    #[arg(long, conflicts_with = "json")]
+    lints: bool,
     #[command(flatten)]
     settings: SettingFlags,
 }
+
+const HELP: &str = "\
+Examples:
+  tollgate check                                  # settings, keys and policy as serve would read them
+  tollgate check --policy new.yaml && systemctl reload tollgate
+  tollgate check --json | jq -r '.problems[] | \"\\(.file):\\(.line) \\(.code) \\(.message)\"'
+
+Exit codes: 0 it loads, perhaps with lints, 64 it does not.";
 
 #[derive(Serialize)]
 struct Report<'p> {
@@ -29,8 +41,9 @@ struct Report<'p> {
     problems: Vec<Line<'p>>,
 }
 
+/// A problem as JSON says it.
 #[derive(Serialize)]
-struct Line<'p> {
+pub(super) struct Line<'p> {
     level: &'static str,
     code: Option<&'static str>,
     file: &'p str,
@@ -60,6 +73,9 @@ impl<'p> From<&'p Problem> for Line<'p> {
 
 /// Reports every problem and every lint; fails if anything is wrong.
 pub(super) fn run(arguments: Arguments, mut sources: Sources) -> Result<(), Failure> {
+    if arguments.lints {
+        return Ok(write!(io::stdout().lock(), "{}", lint_table())?);
+    }
     arguments.settings.add_to(&mut sources);
     let (problems, counted) = match config::load(&sources) {
         Ok(mut loaded) => {

@@ -12,6 +12,7 @@ use crate::policy::Severity;
 
 /// The flags of `config`.
 #[derive(Args, Debug)]
+#[command(after_long_help = HELP)]
 pub(super) struct Arguments {
     /// Print a JSON array instead of columns
     #[arg(long)]
@@ -19,9 +20,18 @@ pub(super) struct Arguments {
     /// Print the table of all settings in Markdown, as the README has it
     #[arg(long, conflicts_with = "json")]
     table: bool,
+    /// Print a JSON schema of the settings file, for editors
+    #[arg(long, conflicts_with_all = ["json", "table"])]
+    schema: bool,
     #[command(flatten)]
     settings: SettingFlags,
 }
+
+const HELP: &str = "\
+Examples:
+  tollgate config                                 # every setting in force, and where it comes from
+  tollgate config --json | jq -r '.[] | select(.origin != \"default\") | .key'
+  tollgate config --schema > tollgate.schema.json";
 
 #[derive(Serialize)]
 struct Row<'s> {
@@ -37,6 +47,10 @@ pub(super) fn run(arguments: Arguments, mut sources: Sources) -> Result<(), Fail
     let mut stdout = io::stdout().lock();
     if arguments.table {
         return Ok(write!(stdout, "{}", config::markdown())?);
+    }
+    if arguments.schema {
+        serde_json::to_writer_pretty(&mut stdout, &config::schema())?;
+        return Ok(writeln!(stdout)?);
     }
     let (settings, problems) = config::effective(&sources);
     if arguments.json {

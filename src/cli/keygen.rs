@@ -14,6 +14,7 @@ use crate::crypto::{self, Entry, Ring, Secret, State};
 
 /// The flags of `keygen`.
 #[derive(Args, Debug)]
+#[command(after_long_help = HELP)]
 pub(super) struct Arguments {
     /// The key ring file to write, readable by its owner only; without it one secret is printed
     #[arg(long, value_name = "FILE")]
@@ -22,6 +23,12 @@ pub(super) struct Arguments {
     #[arg(long, requires = "file")]
     rotate: bool,
 }
+
+const HELP: &str = "\
+Examples:
+  tollgate keygen --file keys.yaml                # a key ring, readable by its owner only
+  tollgate keygen --file keys.yaml --rotate       # a new key signs, the one before still verifies
+  TOLLGATE_KEYS__SECRET=$(tollgate keygen) tollgate serve";
 
 /// Makes a key.
 pub(super) fn run(arguments: Arguments) -> Result<(), Failure> {

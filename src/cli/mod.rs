@@ -2,33 +2,48 @@
 //! Exit codes: 0 fine, 1 failed at run, 2 usage, 64 bad settings or policy.
 
 mod check;
+mod completions;
 mod config;
 mod demo;
 mod explain;
 mod flags;
+mod import;
+mod input;
 mod keygen;
 mod logs;
+mod policy;
+mod replay;
 mod serve;
 mod solve;
+mod test;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::config::Problems;
 use flags::SettingFlags;
 
 /// The gate your proxy asks about every request: allow, deny, or a small proof of work first.
 #[derive(Debug, Parser)]
-#[command(name = "tollgate", version, about, disable_help_subcommand = true)]
+#[command(name = "tollgate", version, about, disable_help_subcommand = true, after_long_help = HELP)]
 struct Arguments {
     #[command(flatten)]
     settings: SettingFlags,
     #[command(subcommand)]
     command: Option<Command>,
 }
+
+const HELP: &str = "\
+Examples:
+  tollgate demo                                   # a small site behind the gate, for a browser
+  tollgate check                                  # is everything right?
+  tollgate                                        # serve
+  tollgate explain -t /.git/config                # how is a request judged, and why?
+
+Each command has more: tollgate COMMAND --help.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -40,12 +55,23 @@ enum Command {
     Check(check::Arguments),
     /// Say how a request would be judged, and why
     Explain(explain::Arguments),
+    /// Judge the requests of an access log, and count the verdicts
+    Replay(replay::Arguments),
+    /// Judge the requests of test files, and compare with what they expect
+    Test(test::Arguments),
+    /// Show the policy in force
+    #[command(subcommand)]
+    Policy(policy::Command),
+    /// Turn a robots.txt into a list of rules
+    Import(import::Arguments),
     /// Make a key, or rotate the keys of a file
     Keygen(keygen::Arguments),
     /// Fetch a challenged page's challenge, solve it, and print the cookie
     Solve(solve::Arguments),
     /// Show the settings in force, and where each comes from
     Config(config::Arguments),
+    /// Print completions for a shell
+    Completions(completions::Arguments),
 }
 
 /// Why a command ended without success.
@@ -91,9 +117,14 @@ pub fn run(
         Command::Demo(arguments) => demo::run(arguments, sources),
         Command::Check(arguments) => check::run(arguments, sources),
         Command::Explain(arguments) => explain::run(arguments, sources),
+        Command::Replay(arguments) => replay::run(arguments, sources),
+        Command::Test(arguments) => test::run(arguments, sources),
+        Command::Policy(policy::Command::Show(arguments)) => policy::show(arguments, sources),
+        Command::Import(arguments) => import::run(arguments),
         Command::Keygen(arguments) => keygen::run(arguments),
         Command::Solve(arguments) => solve::run(arguments),
         Command::Config(arguments) => config::run(arguments, sources),
+        Command::Completions(arguments) => completions::run(arguments, Arguments::command()),
     };
     let mut stderr = io::stderr().lock();
     match done {

@@ -13,10 +13,19 @@ use crate::server::Server;
 
 /// The flags of `serve`.
 #[derive(Args, Debug, Default)]
+#[command(after_long_help = HELP)]
 pub(super) struct Arguments {
     #[command(flatten)]
     settings: SettingFlags,
 }
+
+const HELP: &str = "\
+Examples:
+  tollgate                                        # the same as tollgate serve
+  tollgate serve --config /etc/tollgate.yaml
+  tollgate serve --policy '(data)/observe.yaml'   # decide and tell, but refuse nobody
+
+SIGHUP reads settings, keys and policy again; SIGTERM and SIGINT end it in order.";
 
 /// Serves until SIGTERM or SIGINT. Prints the addresses as one JSON line once it can be reached and ended.
 pub(super) fn run(arguments: Arguments, mut sources: Sources) -> Result<(), Failure> {

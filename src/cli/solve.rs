@@ -15,6 +15,7 @@ use crate::crypto::Kind;
 
 /// The flags of `solve`.
 #[derive(Args, Debug)]
+#[command(after_long_help = HELP)]
 pub(super) struct Arguments {
     /// The challenged page
     url: Uri,
@@ -31,6 +32,11 @@ pub(super) struct Arguments {
     #[arg(long)]
     json: bool,
 }
+
+const HELP: &str = "\
+Examples:
+  tollgate solve https://example.com/page         # prints the cookie
+  curl -A 'Example/1.0' -H \"Cookie: $(tollgate solve --user-agent 'Example/1.0' https://example.com/)\" https://example.com/";
 
 #[derive(Serialize)]
 struct Paid<'p> {

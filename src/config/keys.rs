@@ -15,6 +15,23 @@ pub struct Key {
     pub meaning: &'static str,
     /// Whether the value itself is a secret and is never shown.
     pub secret: bool,
+    /// What a value looks like, where the default does not tell.
+    pub form: Option<Form>,
+}
+
+/// What the value of a setting looks like in a file.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Form {
+    /// A list of texts; one text with commas will do.
+    List,
+    /// One of a few words.
+    OneOf(&'static [&'static str]),
+    /// `true` or `false`.
+    Switch,
+    /// A text of its own kind, which its meaning describes.
+    Text,
+    /// A whole number.
+    Whole,
 }
 
 /// The command-line form of a setting.
@@ -29,7 +46,7 @@ pub struct Flag {
 }
 
 const fn key(name: &'static str, default: Option<&'static str>, meaning: &'static str) -> Key {
-    Key { name, default, flag: None, meaning, secret: false }
+    Key { name, default, flag: None, meaning, secret: false, form: None }
 }
 
 const fn flagged(key: Key, name: &'static str, value: &'static str) -> Key {
@@ -37,7 +54,11 @@ const fn flagged(key: Key, name: &'static str, value: &'static str) -> Key {
 }
 
 const fn repeated(key: Key, name: &'static str, value: &'static str) -> Key {
-    Key { flag: Some(Flag { name, value, repeated: true }), ..key }
+    Key { flag: Some(Flag { name, value, repeated: true }), form: Some(Form::List), ..key }
+}
+
+const fn formed(key: Key, form: Form) -> Key {
+    Key { form: Some(form), ..key }
 }
 
 /// Every setting there is, in the order of the documentation.
@@ -115,7 +136,10 @@ pub const KEYS: &[Key] = &[
     key("cookie.name", Some("tollgate"), "the cookie's name; `__Host-` is added under https"),
     key("cookie.ttl.work", Some("7d"), "how long solved work lasts"),
     key("cookie.ttl.wait", Some("30m"), "how long a wait without a script lasts"),
-    key("cookie.same_site", Some("lax"), "`lax`, `strict` or `none`"),
+    formed(
+        key("cookie.same_site", Some("lax"), "`lax`, `strict` or `none`"),
+        Form::OneOf(&["lax", "strict", "none"]),
+    ),
     key(
         "cookie.partitioned",
         Some("false"),
@@ -146,7 +170,10 @@ pub const KEYS: &[Key] = &[
     key("status.challenge", Some("403"), "the status of a challenge, where the face can express it"),
     key("status.deny", Some("403"), "the status of a refusal, where the face can express it"),
     flagged(key("shadow", Some("false"), "decide and report, but let everything through"), "shadow", ""),
-    flagged(key("workers", None, "threads that serve; without it one for each core"), "workers", "N"),
+    formed(
+        flagged(key("workers", None, "threads that serve; without it one for each core"), "workers", "N"),
+        Form::Whole,
+    ),
     key("replicas", Some("1"), "how many replicas share the traffic; more than one need the same keys"),
     key("admin.token_file", None, "file with the bearer token of the admin listener, 16 characters or more"),
     key(
@@ -160,17 +187,20 @@ pub const KEYS: &[Key] = &[
         Some("2s"),
         "how often the files are looked at for changes: settings, policies with their imports, keys, secrets, databases; `off` for never",
     ),
-    key(
-        "dns.servers",
-        None,
-        "name servers for rules that look names up, as addresses with or without a port; without it the system's",
+    formed(
+        key(
+            "dns.servers",
+            None,
+            "name servers for rules that look names up, as addresses with or without a port; without it the system's",
+        ),
+        Form::List,
     ),
     key("limits.answers", Some("60/1m"), "answers from one network (/24, /48)"),
     key("limits.work", Some("600/1m burst 120"), "requests with one clearance for work"),
     key("limits.wait", Some("120/1m burst 24"), "requests with one clearance for waiting"),
     key("page.name", None, "the site's name on the pages; without it the host"),
     key("page.contact", None, "an address for visitors who are stuck, on the pages"),
-    key("log.format", Some("text"), "`text` or `json`, on stderr"),
+    formed(key("log.format", Some("text"), "`text` or `json`, on stderr"), Form::OneOf(&["text", "json"])),
     key("log.level", Some("info"), "`error`, `warn`, `info`, `debug`, `trace`, or a tracing filter"),
 ];
 
@@ -178,6 +208,18 @@ impl Key {
     /// The setting with this name.
     pub fn find(name: &str) -> Option<&'static Self> {
         KEYS.iter().find(|key| key.name == name)
+    }
+
+    /// What a value looks like: as said, or like the default.
+    pub fn form(&self) -> Form {
+        self.form.unwrap_or_else(|| match self.default {
+            Some("true" | "false") => Form::Switch,
+            // A file mode starts with a zero, and is no number.
+            Some(text) if text == "0" || (text.parse::<u64>().is_ok() && !text.starts_with('0')) => {
+                Form::Whole
+            }
+            _ => Form::Text,
+        })
     }
 
     /// The name in the environment.

@@ -6,6 +6,7 @@ mod keys;
 mod layer;
 mod listen;
 mod reader;
+mod schema;
 mod secret;
 mod settings;
 mod value;
@@ -14,12 +15,14 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-pub use keys::{Flag, KEYS, Key, markdown};
+pub use keys::{Flag, Form, KEYS, Key, markdown};
 pub use layer::Sources;
 pub use listen::{Address, Listen};
 pub use reader::Effective;
+pub use schema::schema;
 pub use secret::{read_entries, write_ring};
 pub use settings::{Log, Settings};
+pub use value::span;
 
 use crate::files::Files;
 use crate::policy::{self, Loader, Policies, Problem, Severity};
@@ -50,13 +53,26 @@ fn drawn(problems: &[Problem]) -> String {
 
 /// Reads settings, keys and policy, and reports everything that is wrong with any of them.
 pub fn load(sources: &Sources) -> Result<Loaded, Problems> {
-    load_noting(sources, &mut Files::default())
+    load_with(sources, None, &mut Files::default())
 }
 
-/// The same, and notes every file before it is read, whether or not all is well.
-pub fn load_noting(sources: &Sources, files: &mut Files) -> Result<Loaded, Problems> {
+/// What holds whatever the settings say, for a gate under test.
+#[derive(Clone, Debug)]
+pub struct Given {
+    /// The databases that rules may ask for, whether or not they are there: requests come with what they would say.
+    pub databases: policy::Databases,
+    /// The policy; `None` is the one that the settings name.
+    pub policy: Option<policy::Source>,
+}
+
+/// The same as [`load`] with something given. Notes every file before it is read, whether or not all is well.
+pub fn load_with(sources: &Sources, given: Option<Given>, files: &mut Files) -> Result<Loaded, Problems> {
     let mut reader = reader::Reader::new(sources, files);
-    let settings = Settings::read(&mut reader, sources.policy);
+    let mut settings = Settings::read(&mut reader, sources.policy);
+    if let Some(Given { databases, policy }) = given {
+        settings.databases = databases;
+        settings.policy = policy.unwrap_or(settings.policy);
+    }
     let file = reader.file().map(Path::to_owned);
     let mut problems = reader.into_problems();
     let policies = match loader(&settings).load_noting(&settings.policy, files) {
@@ -75,6 +91,20 @@ pub fn load_noting(sources: &Sources, files: &mut Files) -> Result<Loaded, Probl
         }
         _ => Err(Problems(problems)),
     }
+}
+
+/// Reads the settings, and brings the policy that they name together with all it imports.
+pub fn expand(sources: &Sources) -> Result<policy::Expanded, Problems> {
+    let mut files = Files::default();
+    let mut reader = reader::Reader::new(sources, &mut files);
+    let settings = Settings::read(&mut reader, sources.policy);
+    let mut problems = reader.into_problems();
+    match loader(&settings).expand(&settings.policy) {
+        Ok(expanded) if problems.iter().all(|p| p.level != Severity::Error) => return Ok(expanded),
+        Ok(_) => {}
+        Err(error) => problems.extend(error.problems),
+    }
+    Err(Problems(problems))
 }
 
 /// Reads the settings without the policy: every key with its value and origin, and what is wrong.

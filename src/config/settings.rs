@@ -82,6 +82,7 @@ impl Settings {
             .and_then(NonZeroUsize::new)
             .unwrap_or(cores);
         let gate = read_gate(reader);
+        neighbours(reader, &listen, &gate.trust);
         Self {
             listen,
             policy: read_policy(reader, embedded),
@@ -124,6 +125,24 @@ fn read_listen(reader: &mut Reader<'_>) -> Listen {
         }
     }
     listen
+}
+
+/// Warns where a face can be reached from this machine only, and nobody on it is trusted.
+fn neighbours(reader: &mut Reader<'_>, listen: &Listen, trust: &gate::Trust) {
+    if trust.secret.is_some() || trust.peers.is_empty() || !reader.is_set("trust.peers") {
+        return;
+    }
+    for (key, address) in [("listen.grpc", &listen.grpc), ("listen.http", &listen.http)] {
+        let Address::Tcp(tcp) = address else { continue };
+        if address.is_local() && !trust.peers.contains(tcp.ip().to_canonical()) {
+            let message = format!(
+                "`{key}` is {address}, which only this machine can reach, and nobody on it is among these peers: every proxy will be refused; add {}",
+                tcp.ip()
+            );
+            reader.warn("trust.peers", message);
+            return;
+        }
+    }
 }
 
 fn read_policy(reader: &mut Reader<'_>, embedded: Option<(&'static str, &'static str)>) -> policy::Source {

@@ -32,6 +32,53 @@ fn wrong(file: &str, environment: &[(&str, &str)]) -> Vec<(String, String)> {
     problems.into_iter().map(|p| (p.key.unwrap_or_default(), p.message)).collect()
 }
 
+/// What the schema says of a value is what the reader takes.
+#[test]
+fn the_forms_of_the_table_are_those_that_are_read() {
+    for key in KEYS {
+        let complains = |text: &str| {
+            let variable = (key.variable(), text.to_owned());
+            let sources = Sources { environment: vec![variable], ..Sources::default() };
+            let wrong = effective(&sources).1;
+            wrong.iter().any(|p| p.level == Severity::Error && p.key.as_deref() == Some(key.name))
+        };
+        match key.form() {
+            Form::OneOf(words) => {
+                assert!(complains("another word"), "{}", key.name);
+                assert!(words.iter().all(|word| !complains(word)), "{}", key.name);
+            }
+            Form::Switch => {
+                assert!(complains("perhaps") && !complains(key.default.unwrap_or("true")), "{}", key.name)
+            }
+            Form::Whole => {
+                assert!(complains("many") && !complains(key.default.unwrap_or("2")), "{}", key.name)
+            }
+            Form::List | Form::Text => {}
+        }
+    }
+}
+
+#[test]
+fn whoever_trusts_nobody_on_a_machine_that_alone_can_ask_is_told() {
+    let lints = |file: &str| {
+        let (_folder, sources) = sources(file, &[], &[]);
+        let lints = load(&sources).unwrap_or_else(|problems| panic!("{problems}")).lints;
+        lints.into_iter().filter_map(|p| Some((p.level, p.key?, p.line))).collect::<Vec<_>>()
+    };
+    let told = vec![(Severity::Warn, "trust.peers".to_owned(), 1)];
+    assert_eq!(lints("trust: {peers: [10.0.0.0/8]}"), told);
+    assert_eq!(lints("trust: {peers: ['::1']}"), told);
+    for fine in [
+        "",
+        "trust: {peers: [10.0.0.0/8, 127.0.0.1]}",
+        "trust: {peers: [10.0.0.0/8]}\nlisten: {grpc: '0.0.0.0:9001', http: '10.0.0.1:9002'}",
+        "trust: {peers: [10.0.0.0/8]}\nlisten: {grpc: off, http: 'unix:/run/tollgate.sock'}",
+        "trust: {peers: ['::1']}\nlisten: {grpc: off, http: '[::1]:9002'}",
+    ] {
+        assert_eq!(lints(fine), [], "{fine}");
+    }
+}
+
 #[test]
 fn the_defaults_of_the_table_are_those_of_the_rooms() {
     let settings = settings("", &[], &[]);
@@ -56,7 +103,7 @@ fn a_later_layer_wins_and_the_rest_of_the_earlier_one_stays() {
 #[test]
 fn every_kind_of_value_is_read() {
     let file = "
-listen: {mode: 0600}
+listen: {mode: 0600, grpc: '10.0.0.1:9001', http: off}
 trust:
   peers: [10.0.0.0/8, 192.0.2.1]
 client: {trusted: ['fd00::/8'], header: X-Real-IP}

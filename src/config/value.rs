@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::memory::Limit;
 
 /// A span of time: a whole number and its unit, such as `300s`, `30m`, `7d`.
-pub(super) fn span(text: &str) -> Result<Duration, String> {
+pub fn span(text: &str) -> Result<Duration, String> {
     let at = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(at);
     let scale = match unit {

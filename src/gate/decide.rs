@@ -5,7 +5,7 @@ use std::time::Duration;
 use tracing::warn;
 
 use super::named::Named;
-use super::{Decision, DecisionId, Face, Gate, Moment, Shadow, Verdict};
+use super::{Decision, DecisionId, Face, Gate, Moment, Origin, Shadow, Verdict};
 use crate::clearance::{self, Clearance};
 use crate::clock::Timestamp;
 use crate::crypto::{Kind, Refusal, Visitor};
@@ -168,9 +168,14 @@ impl Gate {
     pub(super) fn facts(&self, by: &Named, request: &Request<'_>, moment: &Moment) -> Facts {
         let (policy, databases) = (&by.policy, &self.settings.databases);
         let [a, b, c, d, e, f, g, h, ..] = moment.seed.decision;
-        Facts {
+        let looked_up = || Origin {
             asn: request.client.filter(|_| policy.asks_asn()).and_then(|client| databases.asn(client)),
             country: request.client.filter(|_| policy.asks_country()).and_then(|c| databases.country(c)),
+        };
+        let Origin { asn, country } = moment.origin.unwrap_or_else(looked_up);
+        Facts {
+            asn,
+            country,
             chance: u64::from_le_bytes([a, b, c, d, e, f, g, h]),
             load: self.state.load(),
             answers: moment.known.clone(),

@@ -16,6 +16,17 @@ pub struct Moment {
     pub seed: Seed,
     /// What was looked up ([`Gate::look_up`](super::Gate::look_up)); whatever else the policy asks for has failed.
     pub known: Vec<(Lookup, Answer)>,
+    /// Where the visitor comes from, where that is given; else the databases are asked.
+    pub origin: Option<Origin>,
+}
+
+/// What databases would say about the visitor's address.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Origin {
+    /// The number of its network.
+    pub asn: Option<u32>,
+    /// Its country, two letters in upper case.
+    pub country: Option<[u8; 2]>,
 }
 
 impl Moment {
@@ -28,6 +39,7 @@ impl Moment {
                 now: clock.now(),
                 seed: drawn.unwrap_or_else(|_| Seed::from_bytes(&[0; 48])),
                 known: Vec::new(),
+                origin: None,
             },
             fit,
         )

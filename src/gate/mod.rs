@@ -24,7 +24,7 @@ use thiserror::Error;
 use tracing::{error, warn};
 
 pub use answer::Answer;
-pub use decision::{Decision, DecisionId, Face, Moment, Shadow, Verdict};
+pub use decision::{Decision, DecisionId, Face, Moment, Origin, Shadow, Verdict};
 pub use response::Response;
 pub use settings::{Challenge, Limits, Settings, Statuses, Trust, Wait};
 pub use state::State;
@@ -143,6 +143,11 @@ impl Gate {
             error!(face, "panicked over a question; it stays undecided");
             otherwise()
         })
+    }
+
+    /// The policies that judge.
+    pub fn policies(&self) -> &Policies {
+        &self.policies
     }
 
     /// What outlives this gate.

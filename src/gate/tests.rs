@@ -54,6 +54,7 @@ fn at(second: u64, seed: u8) -> Moment {
         now: Timestamp::from_seconds(START + second),
         seed: Seed::from_bytes(&[seed; 48]),
         known: Vec::new(),
+        origin: None,
     }
 }
 

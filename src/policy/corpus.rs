@@ -15,7 +15,7 @@ use crate::request::{Headers, Parts};
     clippy::disallowed_methods,
     reason = "tests only: where the corpus lies is no setting of the program"
 )]
-fn corpus() -> Option<PathBuf> {
+pub(super) fn corpus() -> Option<PathBuf> {
     let folder = std::env::var_os("TOLLGATE_CORPUS").map(PathBuf::from);
     if folder.is_none() {
         // Written past the test runner, which keeps what a passing test prints to itself.
@@ -31,7 +31,7 @@ fn foreign(text: &str) -> bool {
     names.iter().any(|n| embedded::text(n).is_none() && !n.contains(['*', '[']) && !n.contains("fake"))
 }
 
-fn files(folder: &Path) -> Vec<PathBuf> {
+pub(super) fn files(folder: &Path) -> Vec<PathBuf> {
     let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
     files.sort();
     files

@@ -70,6 +70,19 @@ impl Globs {
         all.map(|all| all.into_iter().flatten().collect())
     }
 
+    /// Whether it is certain that this list matches whatever the other one does.
+    pub(super) fn cover(&self, other: &Self) -> bool {
+        let covered = |(glob, source): (&Glob, &String)| match glob {
+            _ if self.match_everything() || self.sources.contains(source) => true,
+            Glob::Exact(exact) => self.is_match(exact),
+            Glob::Prefix(prefix) => {
+                self.entries.iter().any(|e| matches!(e, Glob::Prefix(p) if prefix.starts_with(p)))
+            }
+            Glob::Regex(_) => false,
+        };
+        other.entries.iter().zip(&other.sources).all(covered)
+    }
+
     /// The entries as written.
     pub(super) fn sources(&self) -> &[String] {
         &self.sources
@@ -186,6 +199,27 @@ mod tests {
         }
         for glob in ["", "https://a", "a:80", "a b", "a.example.", "b\u{fc}cher.example"] {
             assert!(Globs::new(Subject::Host).add(glob).is_err(), "{glob}");
+        }
+    }
+
+    #[test]
+    fn a_list_covers_what_it_surely_matches() {
+        let list = |entries: &[&str]| {
+            let mut globs = Globs::new(Subject::Path);
+            entries.iter().for_each(|e| globs.add(e).unwrap());
+            globs
+        };
+        for (wide, narrow, want) in [
+            (&["/a/**"][..], &["/a/b", "/a/c/**", "/a/**"][..], true),
+            (&["/a/**"], &["/a"], false),
+            (&["/a/**"], &["/a/*.php"], false),
+            (&["/*.php"], &["/x.php", "/*.php"], true),
+            (&["/*.php"], &["/x/y.php"], false),
+            (&["/**"], &["/a*b"], true),
+            (&["/a", "/b"], &["/b"], true),
+            (&["/b"], &["/a", "/b"], false),
+        ] {
+            assert_eq!(list(wide).cover(&list(narrow)), want, "{wide:?} {narrow:?}");
         }
     }
 

@@ -1,17 +1,20 @@
 //! What is doubtful about rules that are sound each by itself: unreachable ones, gaps, and trust without evidence.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use super::cel::Expression;
+use super::cover::{Above, ends};
 use super::document::Place;
 use super::load::Databases;
 use super::report::Report;
 use super::rule::{Asks, Fallback, Rule, Rules, Threshold};
 
-/// Looks at the whole policy. `file` is where findings about the file as a whole are shown.
-pub(super) fn check(rules: &Rules, databases: Databases, file: &Place, report: &mut Report) {
+/// Looks at the whole policy.
+pub(super) fn check(rules: &Rules, databases: Databases, report: &mut Report) {
     let mut names = HashSet::new();
-    let mut allowed = Allowed::default();
+    let mut above = Above::new(&rules.rules);
+    // The rule that decides every request, and where it stands.
+    let mut last: Option<(usize, &Rule)> = None;
     for (index, rule) in rules.rules.iter().enumerate() {
         report.rule = Some(format!("bot/{}", rule.name));
         report.chain.clone_from(&rule.chain);
@@ -23,13 +26,29 @@ pub(super) fn check(rules: &Rules, databases: Databases, file: &Place, report: &
         everything(rule, index + 1 < rules.rules.len(), report);
         trust(rule, report);
         database(rule, databases, report);
-        covered(rule, &mut allowed, report);
+        match (last, above.covering(index)) {
+            // The first of them speaks for all.
+            (Some((at, last)), _) if at + 1 == index => {
+                unreachable(last, rule, rules.rules.len() - index - 1, report);
+            }
+            (Some(_), _) => {}
+            (None, Some(wider)) => covered(wider, rule, report),
+            (None, None) => above.add(index),
+        }
+        last = last.or_else(|| (ends(rule) && rule.matchers.match_everything()).then_some((index, rule)));
     }
     report.rule = None;
     report.chain.clear();
-    thresholds(rules, file, report);
+    match (last, rules.thresholds.iter().find_map(|t| t.place.as_ref())) {
+        (Some((_, last)), Some(place)) => {
+            let message =
+                format!("no threshold is ever reached: the rule `{}` decides every request", last.name);
+            report.lint("L29", place, message).at_key("thresholds");
+        }
+        _ => thresholds(rules, &rules.place, report),
+    }
     if report.strict {
-        catch_all(rules, file, report);
+        catch_all(rules, &rules.place, report);
     }
 }
 
@@ -91,33 +110,39 @@ fn database(rule: &Rule, databases: Databases, report: &mut Report) {
     }
 }
 
-/// The ALLOW rules so far, found by one of their matchers.
-#[derive(Default)]
-struct Allowed {
-    by_key: HashMap<String, Vec<usize>>,
-    rules: Vec<(HashSet<String>, String)>,
+/// L28, L30 and L31: a rule to which one above it leaves nothing.
+fn covered(above: &Rule, rule: &Rule, report: &mut Report) {
+    if rule.place.is(&above.place) {
+        // Its file is imported twice, which is said there.
+        return;
+    }
+    let (name, at) = (&above.name, &above.place);
+    let help = format!("that one is at {at:?}; put the narrower rule first, or take one away");
+    let problem = match (&above.asks, &rule.asks) {
+        (Asks::Allow, Asks::Challenge { .. } | Asks::Deny) => {
+            let message = format!("the rule `{name}` above allows whatever this one matches");
+            report.lint("L28", &rule.place, message)
+        }
+        (wide, narrow) if wide.terminal() == narrow.terminal() && wide.toll() == narrow.toll() => {
+            let message = format!("the rule `{name}` above asks the same for whatever this one matches");
+            report.lint("L31", &rule.place, message)
+        }
+        (wide, _) => {
+            let asks = wide.name();
+            let message = format!(
+                "the rule `{name}` above asks {asks} for whatever this one matches, so it is never reached"
+            );
+            report.lint("L30", &rule.place, message)
+        }
+    };
+    problem.advise(help);
 }
 
-/// L28: a rule whose matchers hold all those of an ALLOW above it, so that it is never reached.
-fn covered(rule: &Rule, allowed: &mut Allowed, report: &mut Report) {
-    let keys = rule.matchers.keys();
-    if matches!(rule.asks, Asks::Allow) && !rule.shadow {
-        if let Some(first) = keys.first() {
-            allowed.by_key.entry(first.clone()).or_default().push(allowed.rules.len());
-            allowed.rules.push((keys.into_iter().collect(), rule.name.clone()));
-        }
-        return;
-    }
-    if !matches!(rule.asks, Asks::Challenge { .. } | Asks::Deny) {
-        return;
-    }
-    let candidates = keys.iter().filter_map(|k| allowed.by_key.get(k)).flatten();
-    let above =
-        candidates.map(|&at| &allowed.rules[at]).find(|(set, _)| set.iter().all(|k| keys.contains(k)));
-    if let Some((_, name)) = above {
-        let message = format!("the rule `{name}` above allows whatever this one matches");
-        report.lint("L28", &rule.place, message).advise("put the narrower rule first");
-    }
+/// L29: the first of the rules below one that decides every request.
+fn unreachable(last: &Rule, rule: &Rule, rest: usize, report: &mut Report) {
+    let and = if rest == 0 { String::new() } else { format!(", nor are the {rest} after it") };
+    let message = format!("this rule is never reached{and}: `{}` above decides every request", last.name);
+    report.lint("L29", &rule.place, message).advise(format!("that one is at {:?}", last.place));
 }
 
 /// L15: weights that no threshold judges, thresholds that never judge, thresholds without a weight.
@@ -184,3 +209,6 @@ fn catch_all(rules: &Rules, file: &Place, report: &mut Report) {
         report.error(file, message).at_key("default").advise(help);
     }
 }
+
+#[cfg(test)]
+mod tests;

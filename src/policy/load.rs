@@ -128,14 +128,23 @@ impl Loader {
 
     /// The same, and notes every file before it is read, whether or not the policy loads.
     pub fn load_noting(&self, source: &Source, files: &mut Files) -> Result<Loaded, LoadError> {
+        let (rules, sites, lints) = self.read(source, files)?;
+        Ok(Loaded { policy: compile(rules, &self.defaults), sites, lints })
+    }
+
+    /// Reads a policy with all it imports and the policies of its sites, and what is doubtful about them.
+    pub(super) fn read(
+        &self,
+        source: &Source,
+        files: &mut Files,
+    ) -> Result<(Rules, Sites, Vec<Problem>), LoadError> {
         let mut load = Load::new(self, files);
         let main = load.main(source, None);
         let sites = load.sites(main.as_ref().map_or(&[], |(_, sites)| sites));
         match (main, sites) {
             (Some((rules, entries)), Some(policies)) if !load.report.refuses() => {
-                let policy = compile(rules, &self.defaults);
                 let sites = Sites(entries.into_iter().zip(policies).collect());
-                Ok(Loaded { policy, sites, lints: load.report.into_problems() })
+                Ok((rules, sites, load.report.into_problems()))
             }
             _ => {
                 let mut problems = load.report.into_problems();
@@ -226,9 +235,10 @@ impl<'a> Load<'a> {
         let name_lives = read::name_lives(&fields, &mut self.report);
         read::unused(&fields, &mut self.report);
         let rules = std::mem::take(&mut self.rules);
-        let rules = Rules { rules, thresholds, default, shadow, block_list, name_lives, status };
+        let rules =
+            Rules { rules, thresholds, place: node.place, default, shadow, block_list, name_lives, status };
         if !self.report.refuses() {
-            lint::check(&rules, self.loader.databases, &node.place, &mut self.report);
+            lint::check(&rules, self.loader.databases, &mut self.report);
         }
         Some((rules, sites))
     }

@@ -5,7 +5,9 @@
 //! like to a visitor, and whether a clearance pays for it, is not decided here.
 
 mod cel;
+mod code;
 mod compile;
+mod cover;
 pub(crate) mod document;
 mod embedded;
 mod evaluate;
@@ -24,6 +26,7 @@ mod problem;
 mod read;
 mod report;
 mod rule;
+mod show;
 mod sites;
 mod toll;
 
@@ -31,12 +34,14 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 pub use cel::Fault;
+pub use code::{LINTS, Lint, lint_table};
 use compile::Compiled;
 pub(crate) use document::nearest;
 pub use facts::{Answer, Facts, Lookup};
 pub use load::{Databases, Defaults, Loaded, Loader, Source};
 pub use observe::{Observer, Step, Trace};
 pub use problem::{LoadError, Problem, Severity};
+pub use show::Expanded;
 pub use sites::{Policies, Sites};
 pub use toll::Toll;
 

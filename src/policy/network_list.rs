@@ -105,6 +105,7 @@ mod tests {
     #[test]
     fn the_json_of_those_who_publish_networks_is_read() {
         let google = r#"{"creationTime": "2026", "prefixes": [{"ipv6Prefix": "2001:db8::/64"}, {"ipv4Prefix": "192.0.2.0/27"}]}"#;
+        reads(google, &["2001:db8::/64", "192.0.2.0/27"]);
         let aws = r#"{"prefixes": [{"ip_prefix": "192.0.2.0/24", "region": "x"}], "ipv6_prefixes": [{"ipv6_prefix": "2001:db8::/32"}]}"#;
         reads(aws, &["2001:db8::/32", "192.0.2.0/24"]);
         reads(r#" ["192.0.2.0/24", "2001:db8::1"]"#, &["192.0.2.0/24", "2001:db8::1/128"]);

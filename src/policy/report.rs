@@ -1,10 +1,8 @@
 //! Collects the problems of one load. Reading goes on after each of them, so that all come at once.
 
+use super::code;
 use super::document::Place;
 use super::problem::{Problem, Severity};
-
-/// Lints that only inform; every other one is a warning, and an error in a `version: tollgate/v1` file.
-const INFO: [&str; 6] = ["L6", "L10", "L20", "L22", "L24", "S1"];
 
 /// Warns in every file: what the status is mapped to is fine, and which faces are asked is not the policy's business.
 const ALWAYS_WARN: &str = "L23";
@@ -32,17 +30,16 @@ impl Report {
         self.add(Problem::new(place, message))
     }
 
-    /// Adds a lint by its code.
+    /// Adds a lint by its code. A warning is an error in a `version: tollgate/v1` file.
     pub(super) fn lint(
         &mut self,
         code: &'static str,
         place: &Place,
         message: impl Into<String>,
     ) -> &mut Problem {
-        let level = match (INFO.contains(&code), self.strict) {
-            (true, _) => Severity::Info,
-            (false, true) if code != ALWAYS_WARN => Severity::Error,
-            (false, _) => Severity::Warn,
+        let level = match (code::level(code), self.strict) {
+            (Severity::Warn, true) if code != ALWAYS_WARN => Severity::Error,
+            (level, _) => level,
         };
         let mut problem = Problem::new(place, message);
         (problem.level, problem.code) = (level, Some(code));

@@ -15,6 +15,8 @@ use crate::request::Scheme;
 pub(super) struct Rules {
     pub(super) rules: Vec<Rule>,
     pub(super) thresholds: Vec<Threshold>,
+    /// The document of the main file.
+    pub(super) place: Place,
     pub(super) default: Fallback,
     pub(super) shadow: bool,
     /// `dnsbl`: whether an address on the block list is refused.

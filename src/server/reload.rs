@@ -213,7 +213,7 @@ fn load_gate(
 ) -> Loading {
     let mut files = Files::default();
     let make = || {
-        let loaded = config::load_noting(sources, &mut files).map_err(|problems| problems.to_string())?;
+        let loaded = config::load_with(sources, None, &mut files).map_err(|problems| problems.to_string())?;
         let (lints, watch) = (loaded.lints, loaded.settings.watch);
         let fixed = Fixed::of(&loaded.settings);
         let gate = build(loaded.settings, loaded.policies, &mut ephemeral, state, runtime)

@@ -17,6 +17,7 @@ use site::Site;
 
 /// The flags of `demo`.
 #[derive(Args, Debug)]
+#[command(after_long_help = HELP)]
 pub(super) struct Arguments {
     /// Where the site stands; a loopback address
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
@@ -24,6 +25,11 @@ pub(super) struct Arguments {
     #[command(flatten)]
     settings: SettingFlags,
 }
+
+const HELP: &str = "\
+Examples:
+  tollgate demo
+  tollgate demo --listen 127.0.0.1:8081";
 
 /// Every verdict on its own path, so that each can be looked at.
 const POLICY: &str = include_str!("policy.yaml");

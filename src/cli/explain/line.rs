@@ -9,9 +9,9 @@ use crate::policy::{Step, Trace};
 use crate::request::{Parts, parse_address};
 
 /// What holds where a request does not say.
-pub(super) const METHOD: &str = "GET";
-pub(super) const HOST: &str = "localhost";
-pub(super) const SCHEME: &str = "https";
+pub(in crate::cli) const METHOD: &str = "GET";
+pub(in crate::cli) const HOST: &str = "localhost";
+pub(in crate::cli) const SCHEME: &str = "https";
 
 /// A text that is borrowed from its line where it holds no escapes; serde does that only through a type of its own.
 #[derive(Deserialize)]
@@ -86,7 +86,7 @@ fn bytes<'t>(text: &'t Option<Text<'_>>, fallback: &'static str) -> &'t [u8] {
 
 /// A verdict as a line says it.
 #[derive(Serialize)]
-pub(super) struct Judged<'j> {
+pub(in crate::cli) struct Judged<'j> {
     verdict: &'static str,
     rule: &'j str,
     policy: &'j str,
@@ -111,7 +111,7 @@ struct Shadowed<'j> {
 }
 
 impl<'j> Judged<'j> {
-    pub(super) fn new(decision: &Decision<'j>, trace: &'j Trace) -> Self {
+    pub(in crate::cli) fn new(decision: &Decision<'j>, trace: &'j Trace) -> Self {
         Self {
             verdict: decision.verdict.as_str(),
             rule: decision.rule,

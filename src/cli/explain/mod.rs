@@ -1,6 +1,6 @@
 //! `explain`: how a request would be judged, and why. Decides through the same code as the faces, and records nothing.
 
-mod line;
+pub(super) mod line;
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
@@ -21,6 +21,7 @@ use line::{Asked, Judged};
 
 /// The flags of `explain`.
 #[derive(Args, Debug)]
+#[command(after_long_help = HELP)]
 pub(super) struct Arguments {
     /// Path and query of the request
     #[arg(long, short = 't', default_value = "/", conflicts_with = "requests")]
@@ -32,17 +33,17 @@ pub(super) struct Arguments {
     #[arg(long, default_value = line::HOST, conflicts_with = "requests")]
     host: String,
     /// `http` or `https`
-    #[arg(long, default_value = line::SCHEME, conflicts_with = "requests")]
+    #[arg(long, default_value = line::SCHEME, value_parser = ["http", "https"], conflicts_with = "requests")]
     scheme: String,
     /// The visitor's address; without it there is no evidence for one
-    #[arg(long, value_name = "ADDRESS", conflicts_with = "requests")]
+    #[arg(long, value_name = "ADDRESS", value_parser = address, conflicts_with = "requests")]
     client: Option<String>,
     /// The policy that the proxy names; without it the host decides which one judges
     #[arg(long, value_name = "NAME", conflicts_with = "requests")]
     policy_name: Option<String>,
     /// A header, `Name: value`; may stand several times
-    #[arg(long = "header", short = 'H', value_name = "HEADER", conflicts_with = "requests")]
-    headers: Vec<String>,
+    #[arg(long = "header", short = 'H', value_name = "HEADER", value_parser = header, conflicts_with = "requests")]
+    headers: Vec<(String, String)>,
     /// Judge one JSON request a line from this file (`-` is stdin), and print one JSON verdict a line
     #[arg(long, value_name = "FILE")]
     requests: Option<PathBuf>,
@@ -56,10 +57,27 @@ pub(super) struct Arguments {
     settings: SettingFlags,
 }
 
+const HELP: &str = "\
+Examples:
+  tollgate explain -t /.git/config
+  tollgate explain -t /page --client 66.249.66.1 -H 'User-Agent: Googlebot/2.1'
+  echo '{\"target\":\"/\",\"headers\":[[\"user-agent\",\"curl/8\"]]}' | tollgate explain --requests - --every-step";
+
 /// The longest line of requests; a request's head has 64 KiB at most, and JSON may write six bytes for one.
 const MAX_LINE: u64 = 1 << 20;
 /// How much is read and written at once.
 const BUFFER: usize = 1 << 18;
+
+/// An address, as it was written.
+fn address(text: &str) -> Result<String, &'static str> {
+    request::parse_address(text.as_bytes()).map(|_| text.to_owned()).ok_or("it is no address")
+}
+
+/// A header line.
+pub(super) fn header(text: &str) -> Result<(String, String), &'static str> {
+    let (name, value) = text.split_once(':').ok_or("it has no colon; write `Name: value`")?;
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
+}
 
 /// Explains one request for people, or many for programs.
 pub(super) fn run(arguments: Arguments, mut sources: Sources) -> Result<(), Failure> {
@@ -140,17 +158,13 @@ fn explain_one(
 ) -> Result<(), Failure> {
     let mut asked = Asked::new(&arguments.method, &arguments.target, &arguments.host, &arguments.scheme);
     if let Some(client) = &arguments.client {
-        request::parse_address(client.as_bytes())
-            .with_context(|| format!("--client {client} is no address"))?;
         asked.set_client(client);
     }
     if let Some(name) = &arguments.policy_name {
         asked.set_policy(name);
     }
-    for header in &arguments.headers {
-        let (name, value) =
-            header.split_once(':').with_context(|| format!("--header {header:?} has no colon"))?;
-        asked.add_header(name.trim(), value.trim());
+    for (name, value) in &arguments.headers {
+        asked.add_header(name, value);
     }
     let mut trace = Trace::default();
     let decision = judge(gate, runtime, &asked, &mut trace);

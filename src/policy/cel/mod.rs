@@ -165,9 +165,20 @@ pub(super) fn compile(texts: &[&str], join: Join, scope: Scope) -> Outcome {
     let expression = root.filter(|_| refusals.is_empty()).map(|root| Expression {
         root,
         reads: checker.reads,
-        source: texts.join(if join == Join::Any { " || " } else { " && " }),
+        source: joined(texts, join),
     });
     Outcome { expression, refusals, findings }
+}
+
+/// The texts as the one text that they amount to.
+fn joined(texts: &[&str], join: Join) -> String {
+    match texts {
+        [one] => (*one).to_owned(),
+        _ => {
+            let items: Vec<_> = texts.iter().map(|text| format!("( {text} )")).collect();
+            items.join(if join == Join::Any { " || " } else { " && " })
+        }
+    }
 }
 
 /// A compiled expression.

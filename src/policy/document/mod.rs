@@ -5,12 +5,14 @@ mod nearest;
 mod parse;
 mod scalar;
 mod source;
+mod write;
 
 pub(crate) use nearest::nearest;
 pub(crate) use parse::parse;
 pub(crate) use parse::parse_document;
 pub(crate) use scalar::{Resolved, Scalar};
 pub(crate) use source::{File, MAX_FILE, Place, floor};
+pub(crate) use write::{write, write_entry};
 
 use super::problem::Problem;
 

@@ -93,6 +93,21 @@ impl Place {
         &self.file.name
     }
 
+    /// The file.
+    pub(crate) fn file(&self) -> &Arc<File> {
+        &self.file
+    }
+
+    /// Its first byte in the file.
+    pub(crate) fn start(&self) -> usize {
+        self.start
+    }
+
+    /// Whether both are the same place of files of the same name.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        (self.start, self.end) == (other.start, other.end) && self.file.name == other.file.name
+    }
+
     /// Line and column, both from 1, the column in characters.
     pub(crate) fn line_and_column(&self) -> (usize, usize) {
         let line = self.file.lines.partition_point(|&start| start <= self.start);

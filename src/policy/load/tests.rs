@@ -1,6 +1,6 @@
 //! Loading: every key with its mistakes, imports, lints, and that all problems come at once.
 
-use super::super::{Loaded, Severity};
+use super::super::{LINTS, Loaded, Severity};
 use super::*;
 
 fn load(text: &str) -> Result<Loaded, LoadError> {
@@ -183,7 +183,7 @@ fn mistakes_in_thresholds_are_refused_at_their_place() {
 #[test]
 fn what_is_doubtful_is_said() {
     let rule = "bots: [{name: x, action: DENY, path_regex: a}]\n";
-    for (text, code) in [
+    let doubtful = [
         (format!("{rule}---\nbots: []\n"), "L1"),
         (format!("{rule}note: x\n"), "L2"),
         (with_rule("action: ALLOW\naction: DENY\npath_regex: a"), "L3"),
@@ -239,8 +239,18 @@ fn what_is_doubtful_is_said() {
                 .to_owned(),
             "L28",
         ),
-    ] {
-        linted(&text, code);
+        (
+            "bots: [{name: x, action: DENY, path_regex: .*}, {name: z, action: DENY, paths: /b}]".to_owned(),
+            "L29",
+        ),
+        ("bots: [{name: x, action: DENY, paths: /a}, {name: z, action: WEIGH, paths: /a}]".to_owned(), "L30"),
+        ("bots: [{name: x, action: DENY, paths: /a}, {name: z, action: DENY, paths: /a}]".to_owned(), "L31"),
+    ];
+    for (text, code) in &doubtful {
+        linted(text, code);
+    }
+    for lint in LINTS {
+        assert!(doubtful.iter().any(|(_, code)| *code == lint.code), "no case for {}", lint.code);
     }
 }
 

@@ -9,6 +9,7 @@ use std::ops::Range;
 
 use regex_automata::meta::{BuildError, Config, Regex};
 use regex_automata::nfa::thompson::WhichCaptures;
+use regex_syntax::hir::literal::Extractor;
 use regex_syntax::hir::{Hir, Look};
 
 pub(super) use needles::{Needles, is_common};
@@ -27,6 +28,24 @@ pub(super) struct Pattern {
     needles: Option<Needles>,
     everything: bool,
     loose_dot: bool,
+}
+
+/// What the matches of a pattern begin with.
+#[derive(Debug)]
+pub(super) struct Openings {
+    pub(super) texts: Vec<Vec<u8>>,
+    /// Whether each text stands for all its spellings in upper and lower case.
+    pub(super) any_case: bool,
+}
+
+/// What is known of where a pattern is found.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Reach {
+    /// In whatever holds a text that it is found in.
+    Anywhere,
+    /// The same, and case is nothing to it.
+    AnywhereInAnyCase,
+    Unknown,
 }
 
 /// Why a pattern is refused, and where in its trimmed text.
@@ -95,6 +114,34 @@ impl Pattern {
     /// Texts in lower case of which every match holds one, in any case; `None` when there are no such texts, or too many.
     pub(super) fn needles(&self) -> Option<&Needles> {
         self.needles.as_ref()
+    }
+
+    /// Texts with one of which every match begins, as long as they can be told; `None` when there are no such texts.
+    pub(super) fn openings(&self) -> Option<Openings> {
+        // Spelt in every case a word of nine letters would be 512 texts, so that it is spelt in one.
+        let source = self.source.replace("(?i)", "").replace("(?i:", "(?:");
+        let mut groups = source.split("(?").skip(1);
+        if source.contains("\\(?") || !groups.all(|g| [":", "P<", "<"].iter().any(|kind| g.starts_with(kind)))
+        {
+            return None;
+        }
+        let translated = translate::translate(&source).ok()?;
+        let found = Extractor::new().extract(&parse(&translated.rust).ok()?);
+        let texts: Vec<_> = found.literals()?.iter().map(|l| l.as_bytes().to_vec()).collect();
+        let told = !texts.is_empty() && texts.iter().all(|text| !text.is_empty());
+        told.then_some(Openings { texts, any_case: source.len() < self.source.len() })
+    }
+
+    /// Whether what it is found in it is found in wherever that stands, since it looks at nothing around its match.
+    pub(super) fn reach(&self) -> Reach {
+        let reach = || {
+            let rust = translate::translate(&self.source).ok()?.rust;
+            let hir = parse(&rust).ok()?;
+            let caseless = parse(&format!("(?i:{rust})")).is_ok_and(|folded| folded == hir);
+            let anywhere = hir.properties().look_set().is_empty();
+            anywhere.then_some(if caseless { Reach::AnywhereInAnyCase } else { Reach::Anywhere })
+        };
+        reach().unwrap_or(Reach::Unknown)
     }
 
     /// The pattern as its author wrote it, trimmed.

@@ -93,6 +93,17 @@ pub(super) fn networks(fields: &Fields<'_>, allow: bool, lists: &Lists, report: 
         }
         out.push(net);
     }
+    // `0.0.0.0/1` and `128.0.0.0/1` are as good as all of it.
+    let whole = |nets: &[IpNet]| nets.iter().any(|net| net.prefix_len() == 0);
+    let named = fields.get("remote_networks").map(|node| (node, "remote_networks"));
+    let told = named.is_none() && whole(&out);
+    if allow
+        && !told
+        && whole(&IpNet::aggregate(&out))
+        && let Some((node, key)) = named.or_else(|| Some((fields.get(key)?, key)))
+    {
+        report.lint("L7", &node.place, "these networks together allow every address of a kind").at_key(key);
+    }
     out
 }
 
