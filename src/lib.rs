@@ -2,12 +2,13 @@
 //!
 //! The rooms, from the ground up; a room imports only rooms of a lower level (`tests/layering.rs`):
 //!
-//! - level 0: [`clock`], [`crypto`], [`metrics`], [`request`]: time, keys, counters, and what a visitor asks for
+//! - level 0: [`behaviour`], [`clock`], [`crypto`], [`metrics`], [`request`]: the words for how somebody behaves, time, keys, counters, and what a visitor asks for
 //! - level 1: [`challenge`], [`clearance`], [`lookup`], [`memory`], [`policy`]: the puzzle, the cookie it buys, whose an address is, who does how much, the rules
 //! - level 2: [`gate`]: turns a request into a verdict
 //! - level 3: [`envoy`], [`web`], [`admin`]: the faces a proxy talks to, and the operator's
 //! - level 4 to 6: [`config`], [`server`], [`cli`]: settings, the running process, the commands
 
+pub mod behaviour;
 pub mod clock;
 pub mod crypto;
 pub mod metrics;
