@@ -17,6 +17,7 @@ const ROOMS: &[(&str, u32)] = &[
     ("lookup", 1),
     ("memory", 1),
     ("policy", 1),
+    ("signal", 1),
     ("gate", 2),
     ("admin", 3),
     ("envoy", 3),
