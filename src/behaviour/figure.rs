@@ -107,20 +107,18 @@ pub struct Figures {
     values: [u32; Figure::COUNT],
     /// Whether there is evidence of an address.
     address: bool,
-    /// Whether the network's number is known.
-    asn: bool,
 }
 
 impl Default for Figures {
     fn default() -> Self {
-        Self { values: [0; Figure::COUNT], address: false, asn: false }
+        Self { values: [0; Figure::COUNT], address: false }
     }
 }
 
 impl Figures {
-    /// Figures that are all 0, of a request with or without evidence of an address and of its network's number.
-    pub fn with_evidence(address: bool, asn: bool) -> Self {
-        Self { address, asn, ..Self::default() }
+    /// Figures that are all 0, of a request with or without evidence of an address.
+    pub fn with_evidence(address: bool) -> Self {
+        Self { address, ..Self::default() }
     }
 
     /// Sets a figure.
@@ -133,12 +131,13 @@ impl Figures {
         self.values[figure as usize]
     }
 
-    /// The value, unless it is about an address or a network of which there is no evidence.
+    /// The value, unless it is about an address of which there is no evidence.
     pub fn known(&self, figure: Figure) -> Option<u32> {
         let known = match figure.subject() {
-            Subject::Asn => self.asn,
             Subject::Client | Subject::Network => self.address,
-            Subject::Attack | Subject::Clearance | Subject::Fingerprint | Subject::Site => true,
+            Subject::Asn | Subject::Attack | Subject::Clearance | Subject::Fingerprint | Subject::Site => {
+                true
+            }
         };
         known.then(|| self.value(figure))
     }
@@ -169,7 +168,7 @@ mod tests {
 
     #[test]
     fn without_evidence_a_figure_is_unknown_and_not_zero() {
-        let mut figures = Figures::with_evidence(false, true);
+        let mut figures = Figures::with_evidence(false);
         figures.set(Figure::FingerprintRate, 7);
         assert_eq!(figures.known(Figure::ClientRate), None);
         assert_eq!(figures.known(Figure::AsnRate), Some(0));

@@ -13,6 +13,7 @@ use super::tree::{Cache, Loop, Macro, Node, Search, Variable};
 use super::types::Type;
 use super::value;
 use super::{Refusal, Scope};
+use crate::behaviour::{Figure, Signal, Subject};
 use crate::policy::document::nearest;
 use crate::policy::pattern::Pattern;
 
@@ -32,11 +33,26 @@ const VARIABLES: [(&str, Scope, Variable); 12] = [
     ("weight", Scope::Threshold, Variable::Weight),
 ];
 
+/// What the names of signals begin with.
+const SIGNAL: &str = "signal";
+
+/// The names of everything that is known of behaviour.
+fn behaviours() -> impl Iterator<Item = String> {
+    let signals = Signal::all().map(|signal| format!("{SIGNAL}.{}", signal.name()));
+    signals.chain(Figure::all().map(|figure| figure.name().to_owned()))
+}
+
+/// Whether such names begin with this word.
+fn is_behaviour(word: &str) -> bool {
+    behaviours().any(|name| name.split('.').next() == Some(word))
+}
+
 impl Variable {
     fn to_type(self) -> Type {
         match self {
             Self::Agent | Self::Client | Self::Host | Self::Method | Self::Path => Type::Text,
-            Self::ContentLength | Self::Weight => Type::Int,
+            Self::ContentLength | Self::Figure(_) | Self::Weight => Type::Int,
+            Self::Signal(_) => Type::Bool,
             Self::Headers | Self::Query => Param::TextsByText.to_type(),
             Self::Load(_) => Type::Double,
         }
@@ -57,6 +73,8 @@ pub(super) struct Reads {
     pub(super) chance: bool,
     /// Names or addresses that a resolver must look up.
     pub(super) names: bool,
+    /// What is remembered of an autonomous system.
+    pub(super) asn: bool,
 }
 
 /// A compiled part and its type.
@@ -126,7 +144,9 @@ impl Checker {
                 let node = Node::Not(Box::new(self.condition(inner, "`!`")));
                 Typed { node, kind: Type::Bool }
             }
-            Kind::Select(target, field) => self.select(target, field, &ast.range, Node::Index),
+            Kind::Select(target, field) => self
+                .behaviour(target, field, &ast.range)
+                .unwrap_or_else(|| self.select(target, field, &ast.range, Node::Index)),
         }
     }
 
@@ -155,6 +175,10 @@ impl Checker {
         if let Some(kind) = value::Kind::named(name) {
             return Typed { node: Node::Kind(kind), kind: Type::Kind };
         }
+        if is_behaviour(name) && self.scope == Scope::Rule {
+            let help = format!("write `{name}.NAME`; policies/README.md lists the names");
+            return self.fail(range, format!("`{name}` alone has no value"), Some(help));
+        }
         let here = VARIABLES.iter().filter(|(_, s, _)| *s == self.scope).map(|(n, ..)| *n);
         let locals = self.locals.iter().map(|(n, _)| n.as_str());
         let help = match nearest(name, here.chain(locals)) {
@@ -170,8 +194,41 @@ impl Checker {
             Variable::Agent => self.reads.agent = true,
             Variable::Path => (self.reads.path, self.reads.others) = (true, true),
             Variable::Query => (self.reads.query, self.reads.others) = (true, true),
+            Variable::Figure(figure) => {
+                (self.reads.asn, self.reads.others) =
+                    (self.reads.asn || figure.subject() == Subject::Asn, true);
+            }
             _ => self.reads.others = true,
         }
+    }
+
+    /// A signal or a figure, if that is what is named: `signal.crawl`, `client.rate_1m`.
+    fn behaviour(&mut self, target: &Ast, field: &str, range: &Range<usize>) -> Option<Typed> {
+        let Kind::Name(group) = &target.kind else { return None };
+        if self.is_local(group) || !is_behaviour(group) {
+            return None;
+        }
+        let name = format!("{group}.{field}");
+        if self.scope != Scope::Rule {
+            let message = format!("`{name}` is not known {}", self.scope.place());
+            return Some(self.fail(range, message, Some(self.scope.help().to_owned())));
+        }
+        let found = if group == SIGNAL {
+            Signal::named(field).map(Variable::Signal)
+        } else {
+            Figure::named(&name).map(Variable::Figure)
+        };
+        let Some(variable) = found else {
+            let known: Vec<_> =
+                behaviours().filter(|known| known.starts_with(&format!("{group}."))).collect();
+            let help = match nearest(&name, known.iter().map(String::as_str)) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("there are {}", known.join(", ")),
+            };
+            return Some(self.fail(range, format!("there is no `{name}`"), Some(help)));
+        };
+        self.note(variable);
+        Some(Typed { node: Node::Variable(variable), kind: variable.to_type() })
     }
 
     fn binary(&mut self, operator: Operator, pair: &[Ast; 2], range: &Range<usize>) -> Typed {
