@@ -49,7 +49,7 @@ fn gate(source: &Source) -> Gate {
     let loader = Loader { root: ".".into(), ..Loader::default() };
     let policy = loader.load(source).unwrap_or_else(|e| panic!("{e}")).policy;
     let settings = Settings::default();
-    let state = Arc::new(State::new(&settings.limits));
+    let state = Arc::new(State::new(&settings, &[9; 16], 1));
     Gate::new(settings, ring(), policy, state).expect("the settings are the default ones")
 }
 

@@ -8,6 +8,8 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
+use crate::behaviour::{Signal, Signals};
+
 type Labels<const N: usize> = [(&'static str, &'static str); N];
 
 /// Every counter of the process.
@@ -29,6 +31,14 @@ pub struct Metrics {
     pub panics: Counter,
     /// Connections that are open now, over all listeners.
     pub connections: Gauge,
+    limited: Family<Labels<1>, Counter>,
+    signals: [Counter; Signal::COUNT],
+    /// What memory takes, in bytes.
+    pub memory_bytes: Gauge,
+    /// What memory may take, in bytes.
+    pub memory_max_bytes: Gauge,
+    /// Whether the site is under attack: 0, 1 or 2.
+    pub attack_level: Gauge,
 }
 
 impl Default for Metrics {
@@ -90,8 +100,32 @@ impl Metrics {
             "Requests that ended in a panic and were answered as undecided"
         );
         let connections = register!(Gauge::default(), "connections", "Open connections");
+        let limited = register!(
+            Family::default(),
+            "limited",
+            "Requests over a limit, by whose it is: of a clearance, which may be challenged again, or of a rule"
+        );
+        let memory_bytes =
+            register!(Gauge::default(), "memory_bytes", "What is remembered of visitors, in bytes");
+        let memory_max_bytes = register!(Gauge::default(), "memory_max_bytes", "The most that this may be");
+        let attack_level =
+            register!(Gauge::default(), "attack_level", "Which mark challenges a second passed: 0, 1 or 2");
+        let family = register!(
+            Family::<Labels<1>, Counter>::default(),
+            "signals",
+            "Signals that the policy could see, where it looked at memory"
+        );
+        let mut names = Signal::all().map(Signal::name);
+        let signals = std::array::from_fn(|_| {
+            family.get_or_create_owned(&[("signal", names.next().unwrap_or_default())])
+        });
         Self {
             registry,
+            limited,
+            signals,
+            memory_bytes,
+            memory_max_bytes,
+            attack_level,
             decisions,
             answers,
             challenges,
@@ -139,6 +173,18 @@ impl Metrics {
     /// Counts a reload, `ok` or `failed`.
     pub fn reload(&self, outcome: &'static str) {
         self.reloads.get_or_create(&[("outcome", outcome)]).inc();
+    }
+
+    /// Counts a request over a limit of a `clearance` or a `rule`.
+    pub fn limited(&self, whose: &'static str) {
+        self.limited.get_or_create(&[("by", whose)]).inc();
+    }
+
+    /// Counts signals that were seen.
+    pub fn signals(&self, seen: Signals) {
+        for signal in seen.iter() {
+            self.signals[signal as usize].inc();
+        }
     }
 
     /// Everything in the OpenMetrics text format.

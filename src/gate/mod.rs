@@ -2,6 +2,7 @@
 //! Knows nothing of gRPC or HTTP servers; the faces do.
 
 mod answer;
+mod behaviour;
 mod decide;
 mod decision;
 mod names;
@@ -86,7 +87,8 @@ impl Gate {
             max_k: challenge::MAX_PUZZLES,
             sizes: vec![settings.challenge.size],
             min_level: *levels.start(),
-            max_level: *levels.end(),
+            // What was raised comes back as it was raised.
+            max_level: settings.challenge.max_level.max(*levels.end()),
             min_wait: u32::try_from(settings.wait.min.as_secs()).unwrap_or(u32::MAX),
             max_wait: MAX_WAIT,
             max_wait_level: settings.wait.max_level,

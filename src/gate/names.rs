@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::decide::ROUNDS;
 use super::{Gate, Moment};
 use crate::lookup::{Question, Reply};
-use crate::policy::{Answer, Judged, Lookup};
+use crate::policy::{Answer, Facts, Judged, Lookup, Recall};
 use crate::request::{Request, Unfit};
 
 /// How long all lookups of one request may take together; what is not there by then has failed.
@@ -42,7 +42,12 @@ impl Gate {
 
     /// What must be known next. A panic is left to the decision, which meets it again and is contained.
     fn needs(&self, request: &Request<'_>, moment: &Moment) -> Vec<Lookup> {
-        let judged = || self.policy.evaluate(request, &self.facts(request, moment), &mut ());
+        let judged = || {
+            let facts = self.facts(request, moment);
+            let sight = self.state.memory.sight(request, facts.asn);
+            let recall = || self.behaviour(request, &sight, moment.now);
+            self.policy.evaluate(request, &Facts { recall: Recall::new(&recall), ..facts }, &mut ())
+        };
         match catch_unwind(AssertUnwindSafe(judged)) {
             Ok(Judged::Need(lookups)) => lookups,
             _ => Vec::new(),

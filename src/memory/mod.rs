@@ -4,6 +4,7 @@
 //! Cells stand in tables of fixed size by keyed hashes: no address, agent or path is kept. A request is taken in once, when
 //! it is known what became of it ([`Memory::record`]); what was there before is told on demand ([`Memory::tell`]).
 
+mod alarm;
 mod clearance;
 mod client;
 mod fingerprint;
@@ -22,6 +23,7 @@ mod window;
 use std::net::IpAddr;
 use std::time::Duration;
 
+pub use alarm::{Alarm, Marks};
 use clearance::Clearance;
 use client::Client;
 use fingerprint::Fingerprint;
@@ -169,7 +171,7 @@ impl Memory {
 
     /// What is remembered of whoever sent a request, before that request itself. Changes nothing.
     pub fn tell(&self, sight: &Sight, clearance: Option<&[u8; 16]>, now: Timestamp) -> Figures {
-        let mut figures = Figures::with_evidence(sight.client.is_some(), sight.asn.is_some());
+        let mut figures = Figures::with_evidence(sight.client.is_some());
         if let Some(key) = sight.client {
             self.clients.look(key, |cell| cell.tell(now, &mut figures));
         }

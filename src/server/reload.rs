@@ -15,6 +15,7 @@ use crate::config::{self, Listen, Loaded, Log, Settings, Sources};
 use crate::crypto::{Ring, Secret};
 use crate::gate::{Gate, Limits, Live, State};
 use crate::lookup::{Lives, Resolver, ResolverError};
+use crate::memory::Marks;
 use crate::policy::{NameLives, Policy};
 
 /// What a reload needs, and what outlives it.
@@ -36,6 +37,8 @@ struct Fixed {
     listen: Listen,
     workers: usize,
     limits: Limits,
+    memory: usize,
+    marks: Marks,
     log: Log,
     admin_token: Option<Token>,
 }
@@ -46,6 +49,8 @@ impl Fixed {
             listen: settings.listen.clone(),
             workers: settings.workers.get(),
             limits: settings.gate.limits,
+            memory: settings.gate.memory,
+            marks: settings.gate.marks,
             log: settings.log.clone(),
             admin_token: settings.admin_token.clone(),
         }
@@ -57,6 +62,8 @@ impl Fixed {
             ("listen", self.listen != other.listen),
             ("workers", self.workers != other.workers),
             ("limits", self.limits != other.limits),
+            ("memory", self.memory != other.memory),
+            ("attack", self.marks != other.marks),
             ("log", self.log != other.log),
             ("admin.token_file", self.admin_token != other.admin_token),
         ];
@@ -68,7 +75,7 @@ impl Reloader {
     /// Builds the first gate.
     pub(super) fn start(loaded: Loaded, sources: Sources, runtime: Handle) -> Result<(Gate, Self), Error> {
         let Loaded { settings, policy, lints: _ } = loaded;
-        let state = Arc::new(State::new(&settings.gate.limits));
+        let state = Arc::new(state(&settings)?);
         let fixed = Fixed::of(&settings);
         let mut reloader = Self { sources, state, ephemeral: None, fixed, runtime };
         let gate = reloader.gate(settings, policy)?;
@@ -161,10 +168,19 @@ pub fn gate(loaded: Loaded) -> Result<(Gate, Runtime), Error> {
     let Loaded { mut settings, policy, lints: _ } = loaded;
     let runtime = super::worker::runtime()?;
     settings.gate.resolver = resolver(&settings.name_servers, &policy, runtime.handle())?;
-    let state = Arc::new(State::new(&settings.gate.limits));
+    let state = Arc::new(state(&settings)?);
     state.set_load(load::averages());
     let ring = settings.ring.map_or_else(made_up, Ok)?;
     Ok((Gate::new(settings.gate, ring, policy, state)?, runtime))
+}
+
+/// Empty memory, keyed by a secret of its own.
+fn state(settings: &Settings) -> Result<State, Error> {
+    let mut secret = [0; 16];
+    crate::crypto::fill(&mut secret)
+        .map_err(|error| Error::System { what: "randomness", source: std::io::Error::other(error) })?;
+    let cores = u32::try_from(settings.workers.get()).unwrap_or(u32::MAX);
+    Ok(State::new(&settings.gate, &secret, cores))
 }
 
 /// A resolver for a policy that looks names up. Every gate has its own, since the policy says how long answers hold.

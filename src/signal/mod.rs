@@ -75,6 +75,11 @@ pub fn detect(request: &Request<'_>, figures: &Figures) -> Signals {
     counted.chain(shown).collect()
 }
 
+/// Whether a network takes challenges and does not solve them.
+pub fn unsolved(figures: &Figures) -> bool {
+    (unsolved::DETECTOR.raised)(figures)
+}
+
 /// What one detector saw, for explanations.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Finding {

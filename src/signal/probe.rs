@@ -1,6 +1,6 @@
 //! `probe`: the client asked within the last hour for what only scanners ask for, or for the doors of three products.
 //!
-//! Two tiers, listed in `policies/signals/probes.txt`: what no site has, where one request tells; and what sites of one
+//! Two tiers, listed in `policies/behaviour/probes.txt`: what no site has, where one request tells; and what sites of one
 //! product have, where the people who run a site use it every day, but not three products on one site. A request counts for
 //! those behind it: the policy's rules by path judge it itself. May wrong: whoever shares an address with a scanner.
 
@@ -21,7 +21,7 @@ pub(super) const DETECTOR: Counted = Counted {
 const MAX_SEARCHED: usize = 512;
 
 static LIST: LazyLock<List> =
-    LazyLock::new(|| List::parse(include_str!("../../policies/signals/probes.txt")));
+    LazyLock::new(|| List::parse(include_str!("../../policies/behaviour/probes.txt")));
 
 /// Whether a target is one that scanners ask for. Costs one pass, whatever the target.
 pub fn probe(target: &[u8]) -> Option<Probe> {
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn every_line_of_the_list_is_understood_and_found() {
-        let text = include_str!("../../policies/signals/probes.txt");
+        let text = include_str!("../../policies/behaviour/probes.txt");
         let lines: Vec<_> = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
         assert_eq!(LIST.entries.len(), lines.len());
         assert!(LIST.automaton.is_some());

@@ -12,7 +12,7 @@ fn asked<'a>(scheme: &'a str, headers: &[(&'a str, &'a str)]) -> Request<'a> {
 
 /// Whether figures raise a signal.
 fn raises(signal: Signal, values: &[(Figure, u32)]) -> bool {
-    let mut figures = Figures::with_evidence(true, false);
+    let mut figures = Figures::with_evidence(true);
     values.iter().for_each(|(figure, value)| figures.set(*figure, *value));
     detect(&asked("https", &[]), &figures).has(signal)
 }
@@ -40,7 +40,7 @@ fn every_signal_has_one_detector_and_silence_raises_none() {
 
 #[test]
 fn an_explanation_says_what_detection_says() {
-    let mut figures = Figures::with_evidence(true, false);
+    let mut figures = Figures::with_evidence(true);
     figures.set(Figure::ClientSteps, 33);
     let request = asked("https", &[("user-agent", CHROME)]);
     let raised: Signals = explain(&request, &figures)
