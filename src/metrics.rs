@@ -8,8 +8,6 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
-use crate::behaviour::{Signal, Signals};
-
 type Labels<const N: usize> = [(&'static str, &'static str); N];
 
 /// Every counter of the process.
@@ -32,7 +30,7 @@ pub struct Metrics {
     /// Connections that are open now, over all listeners.
     pub connections: Gauge,
     limited: Family<Labels<1>, Counter>,
-    signals: [Counter; Signal::COUNT],
+    signals: Family<Labels<1>, Counter>,
     /// What memory takes, in bytes.
     pub memory_bytes: Gauge,
     /// What memory may take, in bytes.
@@ -110,15 +108,11 @@ impl Metrics {
         let memory_max_bytes = register!(Gauge::default(), "memory_max_bytes", "The most that this may be");
         let attack_level =
             register!(Gauge::default(), "attack_level", "Which mark challenges a second passed: 0, 1 or 2");
-        let family = register!(
-            Family::<Labels<1>, Counter>::default(),
+        let signals = register!(
+            Family::default(),
             "signals",
             "Signals that the policy could see, where it looked at memory"
         );
-        let mut names = Signal::all().map(Signal::name);
-        let signals = std::array::from_fn(|_| {
-            family.get_or_create_owned(&[("signal", names.next().unwrap_or_default())])
-        });
         Self {
             registry,
             limited,
@@ -180,11 +174,9 @@ impl Metrics {
         self.limited.get_or_create(&[("by", whose)]).inc();
     }
 
-    /// Counts signals that were seen.
-    pub fn signals(&self, seen: Signals) {
-        for signal in seen.iter() {
-            self.signals[signal as usize].inc();
-        }
+    /// The counter of a signal: bound once, incremented without a lookup.
+    pub fn signal(&self, signal: &'static str) -> Counter {
+        self.signals.get_or_create_owned(&[("signal", signal)])
     }
 
     /// Everything in the OpenMetrics text format.

@@ -24,7 +24,7 @@ impl Gate {
     pub(super) fn behaviour(&self, request: &Request<'_>, sight: &Sight, now: Timestamp) -> Behaviour {
         let figures = self.figures(request, sight, now);
         let signals = signal::detect(request, &figures);
-        self.state.metrics.signals(signals);
+        self.state.seen(signals);
         Behaviour { figures, signals }
     }
 

@@ -7,6 +7,7 @@ use prometheus_client::metrics::counter::Counter;
 
 use super::decide::Mode;
 use super::{Decision, Face, Settings, Verdict};
+use crate::behaviour::{Signal, Signals};
 use crate::clock::Timestamp;
 use crate::crypto::Kind;
 use crate::memory::{Alarm, Counted, Limit, Limiter, Memory, Pace};
@@ -32,6 +33,7 @@ pub struct State {
     pub(super) once: Pace,
     pub(super) again: Pace,
     decisions: [[Counter; Verdict::ALL.len()]; Face::ALL.len()],
+    signals: [Counter; Signal::COUNT],
     answers: Limiter<Option<Prefix>>,
     work: Pace,
     wait: Pace,
@@ -47,10 +49,13 @@ impl State {
         let metrics = Metrics::new();
         let decisions = Face::ALL
             .map(|face| Verdict::ALL.map(|verdict| metrics.decisions(face.as_str(), verdict.as_str())));
+        let mut names = Signal::all().map(Signal::name);
+        let signals = std::array::from_fn(|_| metrics.signal(names.next().unwrap_or_default()));
         let memory = Memory::new(settings.memory, secret);
         metrics.memory_max_bytes.set(i64::try_from(memory.max_bytes()).unwrap_or(i64::MAX));
         Self {
             decisions,
+            signals,
             metrics,
             memory,
             alarm: Alarm::new(settings.marks.map(|mark| mark.saturating_mul(cores))),
@@ -96,6 +101,13 @@ impl State {
         }
         if let Some(prior) = decision.prior {
             self.metrics.clearance_refused(prior.code());
+        }
+    }
+
+    /// Counts signals that a policy looked at.
+    pub(super) fn seen(&self, signals: Signals) {
+        for signal in signals.iter() {
+            self.signals[signal as usize].inc();
         }
     }
 

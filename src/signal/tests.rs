@@ -109,7 +109,7 @@ fn burst() {
     let bursts = |pages, agents| {
         raises(Signal::Burst, &[(Figure::ClientDocumentsNow, pages), (Figure::ClientAgents, agents)])
     };
-    assert!(bursts(16, 1) && !bursts(15, 1) && !bursts(60, 4) && bursts(61, 4) && bursts(16, 0));
+    assert!(bursts(21, 1) && !bursts(20, 1) && !bursts(80, 4) && bursts(81, 4) && bursts(21, 0));
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn clearance_shared_probe_and_reputation() {
 fn documents_only() {
     let bare = |pages, parts, site_parts, site_pages| {
         let values = [
-            (Figure::ClientDocuments, pages),
+            (Figure::ClientPaths, pages),
             (Figure::ClientAssets, parts),
             (Figure::SiteAssets, site_parts),
             (Figure::SiteDocuments, site_pages),

@@ -7,13 +7,14 @@
 use std::ops::Range;
 
 use super::ast::{Ast, Call, Kind, Operator};
+use super::behaviour::is_behaviour;
 use super::constant::Constant;
 use super::function::{Function, Param, SIGNATURES, Signature};
 use super::tree::{Cache, Loop, Macro, Node, Search, Variable};
 use super::types::Type;
 use super::value;
 use super::{Refusal, Scope};
-use crate::behaviour::{Figure, Signal, Subject};
+use crate::behaviour::Subject;
 use crate::policy::document::nearest;
 use crate::policy::pattern::Pattern;
 
@@ -33,22 +34,8 @@ const VARIABLES: [(&str, Scope, Variable); 12] = [
     ("weight", Scope::Threshold, Variable::Weight),
 ];
 
-/// What the names of signals begin with.
-const SIGNAL: &str = "signal";
-
-/// The names of everything that is known of behaviour.
-fn behaviours() -> impl Iterator<Item = String> {
-    let signals = Signal::all().map(|signal| format!("{SIGNAL}.{}", signal.name()));
-    signals.chain(Figure::all().map(|figure| figure.name().to_owned()))
-}
-
-/// Whether such names begin with this word.
-fn is_behaviour(word: &str) -> bool {
-    behaviours().any(|name| name.split('.').next() == Some(word))
-}
-
 impl Variable {
-    fn to_type(self) -> Type {
+    pub(super) fn to_type(self) -> Type {
         match self {
             Self::Agent | Self::Client | Self::Host | Self::Method | Self::Path => Type::Text,
             Self::ContentLength | Self::Figure(_) | Self::Weight => Type::Int,
@@ -85,7 +72,7 @@ pub(super) struct Typed {
 
 /// The state of a check.
 pub(super) struct Checker {
-    scope: Scope,
+    pub(super) scope: Scope,
     /// Variables of the macros around, outermost first.
     locals: Vec<(String, Type)>,
     pub(super) reads: Reads,
@@ -107,7 +94,12 @@ impl Checker {
         }
     }
 
-    fn fail(&mut self, range: &Range<usize>, message: impl Into<String>, help: Option<String>) -> Typed {
+    pub(super) fn fail(
+        &mut self,
+        range: &Range<usize>,
+        message: impl Into<String>,
+        help: Option<String>,
+    ) -> Typed {
         self.refusals.push(Refusal { range: range.clone(), message: message.into(), help });
         Typed { node: Node::Constant(Constant::Null), kind: Type::Dyn }
     }
@@ -188,7 +180,7 @@ impl Checker {
         self.fail(range, format!("`{name}` is not known"), Some(help))
     }
 
-    fn note(&mut self, variable: Variable) {
+    pub(super) fn note(&mut self, variable: Variable) {
         self.reads.anything = true;
         match variable {
             Variable::Agent => self.reads.agent = true,
@@ -200,35 +192,6 @@ impl Checker {
             }
             _ => self.reads.others = true,
         }
-    }
-
-    /// A signal or a figure, if that is what is named: `signal.crawl`, `client.rate_1m`.
-    fn behaviour(&mut self, target: &Ast, field: &str, range: &Range<usize>) -> Option<Typed> {
-        let Kind::Name(group) = &target.kind else { return None };
-        if self.is_local(group) || !is_behaviour(group) {
-            return None;
-        }
-        let name = format!("{group}.{field}");
-        if self.scope != Scope::Rule {
-            let message = format!("`{name}` is not known {}", self.scope.place());
-            return Some(self.fail(range, message, Some(self.scope.help().to_owned())));
-        }
-        let found = if group == SIGNAL {
-            Signal::named(field).map(Variable::Signal)
-        } else {
-            Figure::named(&name).map(Variable::Figure)
-        };
-        let Some(variable) = found else {
-            let known: Vec<_> =
-                behaviours().filter(|known| known.starts_with(&format!("{group}."))).collect();
-            let help = match nearest(&name, known.iter().map(String::as_str)) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => format!("there are {}", known.join(", ")),
-            };
-            return Some(self.fail(range, format!("there is no `{name}`"), Some(help)));
-        };
-        self.note(variable);
-        Some(Typed { node: Node::Variable(variable), kind: variable.to_type() })
     }
 
     fn binary(&mut self, operator: Operator, pair: &[Ast; 2], range: &Range<usize>) -> Typed {
@@ -555,7 +518,7 @@ impl Checker {
         Some(Typed { node: Node::Macro(what, Box::new(Loop { range: over.node, condition, body })), kind })
     }
 
-    fn is_local(&self, name: &str) -> bool {
+    pub(super) fn is_local(&self, name: &str) -> bool {
         self.locals.iter().any(|(n, _)| n == name)
     }
 }

@@ -13,6 +13,7 @@
 //! [`Facts`](super::facts::Facts); a fact that is missing is noted as a [`Lookup`], and nothing waits here.
 
 mod ast;
+mod behaviour;
 mod call;
 mod check;
 mod constant;
