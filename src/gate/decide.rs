@@ -60,6 +60,18 @@ impl Gate {
         self.judge(policy, request, moment, Mode::Peek, trace)
     }
 
+    /// Decides at the moment that is given and shows every step to `trace`, as [`Gate::explain`] does, but takes the request
+    /// in: for a stream that is played again.
+    pub fn replay(
+        &self,
+        policy: Option<&str>,
+        request: &Result<Request<'_>, Unfit>,
+        moment: &Moment,
+        trace: &mut Trace,
+    ) -> Decision<'_> {
+        self.judge(policy, request, moment, Mode::Record, trace)
+    }
+
     /// The steps of a decision, in their true order.
     pub(super) fn judge(
         &self,
