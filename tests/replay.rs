@@ -69,7 +69,7 @@ fn a_crawl_shows_with_its_figures() {
     }
     let answers = explain(policy, &lines, &["--every-step"]);
     assert_eq!(verdicts(&answers).iter().position(|verdict| *verdict == "deny"), Some(40));
-    assert_eq!(answers[59]["signals"], json!(["crawl"]).clone());
+    assert_eq!(answers[59]["signals"], json!(["crawl", "regular_timing", "reputation"]));
     assert_eq!(answers[59]["figures"]["client.documents_5m"], 59);
     assert!(explain(policy, &lines, &[])[59]["figures"].is_null());
 }

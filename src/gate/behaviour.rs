@@ -4,6 +4,7 @@ use super::decide::Mode;
 use super::{Decision, Gate, Moment, Shadow, Verdict};
 use crate::behaviour::{Behaviour, Figure, Figures};
 use crate::clock::Timestamp;
+use crate::crypto::Kind;
 use crate::memory::{Counted, Deed, Fate, Limit, Pace, Sight};
 use crate::policy::{By, LimitRule, Rate, Toll};
 use crate::request::Request;
@@ -23,9 +24,7 @@ impl Gate {
     /// What is known about the sender of a request before it, and what its headers show.
     pub(super) fn behaviour(&self, request: &Request<'_>, sight: &Sight, now: Timestamp) -> Behaviour {
         let figures = self.figures(request, sight, now);
-        let signals = signal::detect(request, &figures);
-        self.state.seen(signals);
-        Behaviour { figures, signals }
+        Behaviour { figures, signals: signal::detect(request, &figures) }
     }
 
     fn figures(&self, request: &Request<'_>, sight: &Sight, now: Timestamp) -> Figures {
@@ -51,8 +50,12 @@ impl Gate {
     }
 
     /// The level that is asked for now, where the rule asks for that of `toll`: raised under attack, and for a network that
-    /// takes challenges and does not solve them. What was paid is judged by the rule's own level.
+    /// takes challenges and does not solve them. What was paid is judged by the rule's own level. A rule that asks for a wait
+    /// asks for that wait: it has no work to raise.
     pub(super) fn raised(&self, toll: &Toll, more: u8, request: &Request<'_>, now: Timestamp) -> Toll {
+        if toll.kind == Kind::Wait {
+            return *toll;
+        }
         let (taken, solved) =
             request.client.map_or((0, 0), |client| self.state.memory.challenges(client, now));
         let mut figures = Figures::with_evidence(true);

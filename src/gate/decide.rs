@@ -81,19 +81,31 @@ impl Gate {
         mode: Mode,
         observer: &mut impl Observer,
     ) -> Decision<'_> {
+        match request {
+            Err(unfit) => self.shadowed(Decision::unfit(*unfit, DecisionId::new(moment.seed.decision))),
+            Ok(request) => self.judge_fit(self.named(policy, mode), request, moment, mode, observer),
+        }
+    }
+
+    /// The same for a request that is fit to be judged: policy, clearance, limits, shadow, record.
+    fn judge_fit<'g>(
+        &'g self,
+        policy: &'g Policy,
+        request: &Request<'_>,
+        moment: &Moment,
+        mode: Mode,
+        observer: &mut impl Observer,
+    ) -> Decision<'g> {
         let (id, now) = (DecisionId::new(moment.seed.decision), moment.now);
-        let Ok(request) = request else {
-            let decision = request.as_ref().err().map(|unfit| Decision::unfit(*unfit, id));
-            return self.shadowed(decision.unwrap_or(Decision::bare(
-                Verdict::Undecided,
-                "undecided/request",
-                id,
-            )));
-        };
-        let policy = self.named(policy, mode);
         let facts = self.facts(request, moment);
         let sight = self.state.memory.sight(request, facts.asn);
-        let recall = || self.behaviour(request, &sight, now);
+        let recall = || {
+            let behaviour = self.behaviour(request, &sight, now);
+            if mode == Mode::Record {
+                self.state.seen(behaviour.signals);
+            }
+            behaviour
+        };
         let facts = Facts { recall: Recall::new(&recall), ..facts };
         let mut cleared = None;
         let decision = match outcome(policy, facts, request, observer) {

@@ -114,6 +114,7 @@ bots:
   - {name: much, action: DENY, expression: client.rate_1m > 55}
   - {name: attack, action: CHALLENGE, paths: [/guarded], expression: attack.level >= 1, challenge: {level: 12}}
   - {name: pay, action: CHALLENGE, paths: [/pay], challenge: {level: 12}}
+  - {name: wait, action: CHALLENGE, paths: [/wait], challenge: {algorithm: metarefresh, difficulty: 16}}
 ";
 
 #[test]
@@ -135,6 +136,7 @@ fn a_crawl_is_challenged_once_it_shows_and_what_is_allowed_above_stays_allowed()
         "a neighbour is not concerned"
     );
     let (findings, figures) = gate.findings(&from([192, 0, 2, 1], "/", &[]).unwrap(), &at(60, 1));
+    assert!(gate.state.metrics.encode().contains("tollgate_signals_total{signal=\"crawl\"} 20"));
     let crawl = findings.iter().find(|finding| finding.signal == Signal::Crawl).unwrap();
     assert!(crawl.raised && crawl.why.contains("client.documents_5m 61"), "{}", crawl.why);
     assert!(figures.iter().any(|(figure, value)| figure.name() == "client.rate_1m" && *value > 50));
@@ -175,7 +177,7 @@ fn under_attack_new_challenges_cost_more_and_old_clearances_hold() {
     let raised = post(&gate, &solved(&gate, "/pay", &at(32, 7)), &[], &at(33, 2));
     assert_eq!(raised.status(), 204, "what was raised is accepted when it comes back");
     assert_eq!(gate.state.attack(at(400, 1).now), 0);
-    assert!(gate.state.text(at(32, 1).now).contains("tollgate_attack_level"));
+    assert!(gate.state.text(at(401, 1).now).contains("tollgate_attack_level 0"));
 }
 
 #[test]
@@ -188,6 +190,8 @@ fn a_network_that_does_not_solve_pays_more() {
         assert_eq!(level([192, 0, 2, n]), Some(12));
     }
     assert_eq!((level([192, 0, 2, 200]), level([192, 0, 3, 1])), (Some(14), Some(12)));
+    let wait = |client| gate.decide(Face::Grpc, None, &from(client, "/wait", &[]), &at(5, 1)).toll;
+    assert_eq!(wait([192, 0, 2, 200]), wait([192, 0, 3, 1]), "a wait stays what it is");
 }
 
 #[test]
