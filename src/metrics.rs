@@ -31,6 +31,14 @@ pub struct Metrics {
     pub reload_failed: Gauge,
     /// Connections that are open now, over all listeners.
     pub connections: Gauge,
+    limited: Family<Labels<1>, Counter>,
+    signals: Family<Labels<1>, Counter>,
+    /// What memory takes, in bytes.
+    pub memory_bytes: Gauge,
+    /// What memory may take, in bytes.
+    pub memory_max_bytes: Gauge,
+    /// Whether the site is under attack: 0, 1 or 2.
+    pub attack_level: Gauge,
 }
 
 impl Default for Metrics {
@@ -97,8 +105,28 @@ impl Metrics {
             "1 while the last reload failed, so that the state before it is in force"
         );
         let connections = register!(Gauge::default(), "connections", "Open connections");
+        let limited = register!(
+            Family::default(),
+            "limited",
+            "Requests over a limit, by whose it is: of a clearance, which may be challenged again, or of a rule"
+        );
+        let memory_bytes =
+            register!(Gauge::default(), "memory_bytes", "What is remembered of visitors, in bytes");
+        let memory_max_bytes = register!(Gauge::default(), "memory_max_bytes", "The most that this may be");
+        let attack_level =
+            register!(Gauge::default(), "attack_level", "Which mark challenges a second passed: 0, 1 or 2");
+        let signals = register!(
+            Family::default(),
+            "signals",
+            "Signals that the policy could see, where it looked at memory"
+        );
         Self {
             registry,
+            limited,
+            signals,
+            memory_bytes,
+            memory_max_bytes,
+            attack_level,
             decisions,
             answers,
             challenges,
@@ -148,6 +176,16 @@ impl Metrics {
     pub fn reload(&self, outcome: &'static str) {
         self.reloads.get_or_create(&[("outcome", outcome)]).inc();
         self.reload_failed.set((outcome == "failed").into());
+    }
+
+    /// Counts a request over a limit of a `clearance` or a `rule`.
+    pub fn limited(&self, whose: &'static str) {
+        self.limited.get_or_create(&[("by", whose)]).inc();
+    }
+
+    /// The counter of a signal: bound once, incremented without a lookup.
+    pub fn signal(&self, signal: &'static str) -> Counter {
+        self.signals.get_or_create_owned(&[("signal", signal)])
     }
 
     /// Everything in the OpenMetrics text format.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// Each room and its level (ARCHITECTURE.md has the table with what each owns).
 const ROOMS: &[(&str, u32)] = &[
+    ("behaviour", 0),
     ("clock", 0),
     ("crypto", 0),
     ("files", 0),
@@ -17,6 +18,7 @@ const ROOMS: &[(&str, u32)] = &[
     ("lookup", 1),
     ("memory", 1),
     ("policy", 1),
+    ("signal", 1),
     ("gate", 2),
     ("admin", 3),
     ("envoy", 3),

@@ -70,7 +70,7 @@ impl Admin {
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 async fn metrics(Shared(admin): Shared<Admin>) -> Response {
-    ([(header::CONTENT_TYPE, OPEN_METRICS)], admin.state.metrics.encode()).into_response()
+    ([(header::CONTENT_TYPE, OPEN_METRICS)], admin.state.text(admin.clock.now())).into_response()
 }
 
 async fn ready(Shared(admin): Shared<Admin>) -> Response {

@@ -1,5 +1,6 @@
 //! The admin API over gRPC.
 
+use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 
 use tokio::sync::oneshot;
@@ -8,7 +9,7 @@ use tonic::{Request, Response, Status};
 use super::Admin;
 use super::proto::admin_server;
 use super::proto::{
-    Challenge, ExplainRequest, ExplainResponse, ReloadRequest, ReloadResponse, Shadow, StatsRequest,
+    Challenge, ExplainRequest, ExplainResponse, Finding, ReloadRequest, ReloadResponse, Shadow, StatsRequest,
     StatsResponse, Step,
 };
 use crate::crypto::Seed;
@@ -46,14 +47,27 @@ impl admin_server::Admin for Service {
         gate.look_up(policy, &request, &mut moment).await;
         let mut trace = Trace::default();
         let decision = gate.explain(policy, &request, &moment, &mut trace);
-        Ok(Response::new(explained(&decision, trace)))
+        let (findings, figures) =
+            request.as_ref().map_or_else(|_| Default::default(), |request| gate.findings(request, &moment));
+        let signals = findings.into_iter().map(|finding| Finding {
+            signal: finding.signal.name().to_owned(),
+            raised: finding.raised,
+            why: finding.why,
+        });
+        let figures = figures.into_iter().map(|(figure, value)| (figure.name().to_owned(), value));
+        Ok(Response::new(ExplainResponse {
+            signals: signals.collect(),
+            figures: figures.collect(),
+            ..explained(&decision, trace)
+        }))
     }
 
     async fn stats(&self, _: Request<StatsRequest>) -> Result<Response<StatsResponse>, Status> {
         Ok(Response::new(StatsResponse {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             ready: self.0.ready.load(Ordering::Acquire),
-            metrics: self.0.state.metrics.encode(),
+            attack_level: self.0.state.attack(self.0.clock.now()).into(),
+            metrics: self.0.state.text(self.0.clock.now()),
         }))
     }
 
@@ -92,5 +106,7 @@ fn explained(decision: &Decision<'_>, trace: Trace) -> ExplainResponse {
                 why: s.why.to_string(),
             })
             .collect(),
+        signals: Vec::new(),
+        figures: HashMap::new(),
     }
 }

@@ -198,6 +198,17 @@ pub const KEYS: &[Key] = &[
     key("limits.answers", Some("60/1m"), "answers from one network (/24, /48)"),
     key("limits.work", Some("600/1m burst 120"), "requests with one clearance for work"),
     key("limits.wait", Some("120/1m burst 24"), "requests with one clearance for waiting"),
+    key("memory.max_bytes", Some("64MiB"), "the most that is remembered of visitors; taken as they come"),
+    key(
+        "attack.first",
+        Some("5"),
+        "challenges a second and core from which levels are raised by 2; 0 is never",
+    ),
+    key(
+        "attack.second",
+        Some("50"),
+        "challenges a second and core from which they are raised by 4, and the quiet policy challenges every browser",
+    ),
     key("page.name", None, "the site's name on the pages; without it the host"),
     key("page.contact", None, "an address for visitors who are stuck, on the pages"),
     formed(key("log.format", Some("text"), "`text` or `json`, on stderr"), Form::OneOf(&["text", "json"])),

@@ -16,7 +16,7 @@ use crate::admin::Token;
 use crate::clearance::{CookieSettings, Lives, SameSite};
 use crate::crypto::{Ring, Secret};
 use crate::lookup::{Databases, Field};
-use crate::memory::Limit;
+use crate::memory::{Limit, MIN_BYTES};
 use crate::request::{ClientSettings, Hops, Networks};
 use crate::{gate, policy};
 
@@ -62,6 +62,9 @@ impl Default for Log {
     }
 }
 
+/// The most bytes that memory may take: more than any machine's clients need.
+const MAX_BYTES: usize = 64 << 30;
+
 /// The most threads that serve; more than any machine has cores.
 const MAX_WORKERS: usize = 1024;
 
@@ -81,13 +84,15 @@ impl Settings {
             .optional("workers", value::number(1, MAX_WORKERS))
             .and_then(NonZeroUsize::new)
             .unwrap_or(cores);
-        let gate = read_gate(reader);
+        let mut gate = read_gate(reader);
         neighbours(reader, &listen, &gate.trust);
+        let defaults = read_defaults(reader, &gate.wait);
+        gate.challenge.max_level = defaults.max_level;
         Self {
             listen,
             policy: read_policy(reader, embedded),
             ring: read_keys(reader),
-            defaults: read_defaults(reader, &gate.wait),
+            defaults,
             databases: policy::Databases {
                 asn: reader.is_set("geo.asn"),
                 country: reader.is_set("geo.country"),
@@ -212,6 +217,10 @@ fn read_gate(reader: &mut Reader<'_>) -> gate::Settings {
             work: read_limit(reader, "limits.work", fallback.limits.work),
             wait: read_limit(reader, "limits.wait", fallback.limits.wait),
         },
+        memory: reader.read("memory.max_bytes", fallback.memory, value::bytes(MIN_BYTES, MAX_BYTES)),
+        marks: ["attack.first", "attack.second"].map(|key| {
+            reader.read(key, fallback.marks[usize::from(key == "attack.second")], value::number(0, 1_000_000))
+        }),
         page: crate::challenge::page::Settings {
             name: reader.optional("page.name", line),
             contact: reader.optional("page.contact", line),
@@ -326,6 +335,7 @@ fn read_challenge(reader: &mut Reader<'_>) -> gate::Challenge {
     let fallback = gate::Challenge::default();
     gate::Challenge {
         size: reader.read("challenge.size", fallback.size, value::number(10, 14)),
+        max_level: fallback.max_level,
         ttl: reader.read(
             "challenge.ttl",
             fallback.ttl,

@@ -56,6 +56,25 @@ where
     }
 }
 
+/// A number of bytes: a whole number and its unit, such as `64MiB`, within its bounds.
+pub(super) fn bytes(low: usize, high: usize) -> impl Fn(&str) -> Result<usize, String> {
+    move |text| {
+        let at = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+        let (number, unit) = text.split_at(at);
+        let scale = match unit.trim_start() {
+            "" | "B" => 1,
+            "KiB" => 1 << 10,
+            "MiB" => 1 << 20,
+            "GiB" => 1 << 30,
+            _ => return Err(format!("`{text}` is no number of bytes; write such as 64MiB or 1GiB")),
+        };
+        match number.parse::<usize>().ok().and_then(|n| n.checked_mul(scale)) {
+            Some(bytes) if (low..=high).contains(&bytes) => Ok(bytes),
+            _ => Err(format!("`{text}` is not between {} KiB and {} GiB", low >> 10, high >> 30)),
+        }
+    }
+}
+
 /// `true` or `false`.
 pub(super) fn switch(text: &str) -> Result<bool, String> {
     text.parse().map_err(|_| format!("`{text}` is neither true nor false"))
@@ -126,6 +145,20 @@ mod tests {
             ["", "60", "60/m", "0/1m", "60/0s", "60/1m burst", "60/1m burst x", "60/1m burst 0", "-1/1m"]
         {
             assert!(limit(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn bytes_have_a_unit_and_bounds() {
+        let read = bytes(1 << 20, 1 << 30);
+        for (text, want) in
+            [("64MiB", 64 << 20), ("64 MiB", 64 << 20), ("1GiB", 1 << 30), ("2097152", 2 << 20)]
+        {
+            assert_eq!(read(text), Ok(want), "{text}");
+        }
+        for text in ["", "MiB", "64MB", "64mib", "1KiB", "2GiB", "-1MiB", "1.5MiB", "99999999999999999999GiB"]
+        {
+            assert!(read(text).is_err(), "{text}");
         }
     }
 

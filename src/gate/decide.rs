@@ -4,12 +4,14 @@ use std::time::Duration;
 
 use tracing::warn;
 
+use super::behaviour::{AGAIN, CLEARANCE, ClearanceId, STEP};
 use super::named::Named;
 use super::{Decision, DecisionId, Face, Gate, Moment, Origin, Shadow, Verdict};
 use crate::clearance::{self, Clearance};
 use crate::clock::Timestamp;
 use crate::crypto::{Kind, Refusal, Visitor};
-use crate::policy::{Answer, Facts, Judged, Observer, Outcome, Policy, Toll, Trace};
+use crate::memory::Counted;
+use crate::policy::{Answer, Facts, Judged, Observer, Outcome, Policy, Recall, Toll, Trace};
 use crate::request::{Prefix, Request, Scheme, Unfit, cookie_values};
 
 /// The most rounds of lookups that one evaluation asks for before it counts as undecided.
@@ -59,6 +61,18 @@ impl Gate {
         self.judge(policy, request, moment, Mode::Peek, trace)
     }
 
+    /// Decides at the moment that is given and shows every step to `trace`, as [`Gate::explain`] does, but takes the request
+    /// in: for a stream that is played again.
+    pub fn replay(
+        &self,
+        policy: Option<&str>,
+        request: &Result<Request<'_>, Unfit>,
+        moment: &Moment,
+        trace: &mut Trace,
+    ) -> Decision<'_> {
+        self.judge(policy, request, moment, Mode::Record, trace)
+    }
+
     /// The steps of a decision, in their true order.
     pub(super) fn judge(
         &self,
@@ -68,24 +82,63 @@ impl Gate {
         mode: Mode,
         observer: &mut impl Observer,
     ) -> Decision<'_> {
-        let id = DecisionId::new(moment.seed.decision);
         let by = self.named(policy, request);
-        if mode == Mode::Record && request.is_ok() {
-            self.note_unknown(policy, moment);
-        }
-        let mut decision = match request {
-            Err(unfit) => Decision::unfit(&by.name, *unfit, id),
-            Ok(request) => match outcome(&by.policy, self.facts(by, request, moment), request, observer) {
-                None => Decision::bare(&by.name, Verdict::Undecided, "undecided/expression", id),
-                Some(outcome) => {
-                    let mut decision = Decision::of(&by.name, &outcome, id);
-                    if let (Verdict::Challenge, Some(toll)) = (decision.verdict, outcome.toll) {
-                        self.accept_clearance(request, toll, moment.now, mode, &mut decision);
-                    }
-                    decision
+        match request {
+            Err(unfit) => {
+                self.shadowed(Decision::unfit(&by.name, *unfit, DecisionId::new(moment.seed.decision)))
+            }
+            Ok(request) => {
+                if mode == Mode::Record {
+                    self.note_unknown(policy, moment);
                 }
-            },
+                self.judge_fit(by, request, moment, mode, observer)
+            }
+        }
+    }
+
+    /// The same for a request that is fit to be judged: policy, clearance, limits, shadow, record.
+    fn judge_fit<'g>(
+        &'g self,
+        by: &'g Named,
+        request: &Request<'_>,
+        moment: &Moment,
+        mode: Mode,
+        observer: &mut impl Observer,
+    ) -> Decision<'g> {
+        let (id, now) = (DecisionId::new(moment.seed.decision), moment.now);
+        let facts = self.facts(by, request, moment);
+        let sight = self.state.memory.sight(request, facts.asn);
+        let recall = || {
+            let behaviour = self.behaviour(request, &sight, now);
+            if mode == Mode::Record {
+                self.state.seen(behaviour.signals);
+            }
+            behaviour
         };
+        let facts = Facts { recall: Recall::new(&recall), ..facts };
+        let mut cleared = None;
+        let decision = match outcome(&by.policy, facts, request, observer) {
+            None => Decision::bare(&by.name, Verdict::Undecided, "undecided/expression", id),
+            Some(outcome) => {
+                let mut decision = Decision::of(&by.name, &outcome, id);
+                if let (Verdict::Challenge, Some(toll)) = (decision.verdict, outcome.toll) {
+                    cleared = self.accept_clearance(request, toll, now, mode, &mut decision);
+                }
+                if !outcome.limits.is_empty() {
+                    self.limit(by.policy.limits(outcome.limits), request, cleared, now, mode, &mut decision);
+                }
+                decision
+            }
+        };
+        let decision = self.shadowed(decision);
+        if mode == Mode::Record {
+            self.record(request, &sight, cleared, decision.verdict, now);
+        }
+        decision
+    }
+
+    /// What is done where everything is only watched.
+    fn shadowed<'g>(&self, mut decision: Decision<'g>) -> Decision<'g> {
         if self.settings.shadow
             && matches!(decision.verdict, Verdict::Challenge | Verdict::Deny | Verdict::Limit)
         {
@@ -95,9 +148,10 @@ impl Gate {
         decision
     }
 
-    /// Turns a challenge into an allow where a clearance of sufficient level and kind came along, and that into a limit
-    /// where the identity of every such clearance does too much. One that a neighbour of the host planted and wore out
-    /// must not stand in the way of the visitor's own.
+    /// Turns a challenge into an allow where a clearance of sufficient level and kind came along. Where the identity of every
+    /// such clearance does too much, a new one must be paid for, two levels higher; who goes on without paying is limited.
+    /// One that a neighbour of the host planted and wore out must not stand in the way of the visitor's own. Yields the
+    /// clearance that counted.
     fn accept_clearance(
         &self,
         request: &Request<'_>,
@@ -105,27 +159,40 @@ impl Gate {
         now: Timestamp,
         mode: Mode,
         decision: &mut Decision<'_>,
-    ) {
-        let mut wait: Option<Duration> = None;
+    ) -> Option<ClearanceId> {
+        let mut over: Option<(Duration, ClearanceId)> = None;
         let within = |clearance: &Clearance| {
-            let limiter = self.state.clearances(clearance.kind);
-            let within = match mode {
-                Mode::Peek => limiter.peek(&clearance.id, now),
-                Mode::Record => limiter.take(&clearance.id, now),
-            };
-            if let Err(left) = within {
-                wait = Some(wait.map_or(left, |wait| wait.min(left)));
+            let (pace, id) = (self.state.pace(clearance.kind), clearance.id);
+            let within = self.state.within(mode, pace, CLEARANCE, Counted::Clearance(&id), now);
+            if let Err(wait) = within
+                && over.is_none_or(|(least, _)| wait < least)
+            {
+                over = Some((wait, id));
             }
             within.is_ok()
         };
-        match (self.clearance(request, now, |kind| toll.accepts(kind), toll.level, within), wait) {
-            (Ok(_), _) => decision.verdict = Verdict::Allow,
-            (Err(_), Some(wait)) => {
-                decision.verdict = Verdict::Limit;
-                decision.retry_after = wait.as_secs() + 1;
+        match (self.clearance(request, now, |kind| toll.accepts(kind), toll.level, within), over) {
+            (Ok(clearance), _) => {
+                decision.verdict = Verdict::Allow;
+                return Some(clearance.id);
             }
-            (Err(prior), None) => decision.prior = prior,
+            (Err(_), Some((wait, id))) => {
+                self.state.metrics.limited("clearance");
+                let again =
+                    self.state.within(mode, &self.state.again, AGAIN, Counted::Clearance(&id), now).is_ok();
+                if again {
+                    decision.toll = Some(self.raised(toll, STEP, request, now));
+                } else {
+                    decision.verdict = Verdict::Limit;
+                    decision.retry_after = wait.as_secs() + 1;
+                }
+            }
+            (Err(prior), None) => {
+                decision.prior = prior;
+                decision.toll = Some(self.raised(toll, 0, request, now));
+            }
         }
+        None
     }
 
     /// The first clearance of the request that opens, suffices and is wanted; else why the last one did not, if there was any.
@@ -165,12 +232,14 @@ impl Gate {
     }
 
     /// What is known beyond the request. The databases are asked only where the policy does.
-    pub(super) fn facts(&self, by: &Named, request: &Request<'_>, moment: &Moment) -> Facts {
-        let (policy, databases) = (&by.policy, &self.settings.databases);
+    pub(super) fn facts(&self, by: &Named, request: &Request<'_>, moment: &Moment) -> Facts<'static> {
         let [a, b, c, d, e, f, g, h, ..] = moment.seed.decision;
         let looked_up = || Origin {
-            asn: request.client.filter(|_| policy.asks_asn()).and_then(|client| databases.asn(client)),
-            country: request.client.filter(|_| policy.asks_country()).and_then(|c| databases.country(c)),
+            asn: self.asn(request),
+            country: request
+                .client
+                .filter(|_| by.policy.asks_country())
+                .and_then(|client| self.settings.databases.country(client)),
         };
         let Origin { asn, country } = moment.origin.unwrap_or_else(looked_up);
         Facts {
@@ -178,8 +247,15 @@ impl Gate {
             country,
             chance: u64::from_le_bytes([a, b, c, d, e, f, g, h]),
             load: self.state.load(),
+            recall: Recall::default(),
             answers: moment.known.clone(),
         }
+    }
+
+    /// The number of the visitor's network, where any policy asks for it.
+    pub(super) fn asn(&self, request: &Request<'_>) -> Option<u32> {
+        let client = request.client.filter(|_| self.asks_asn)?;
+        self.settings.databases.asn(client)
     }
 }
 
@@ -220,7 +296,7 @@ pub(super) fn log(face: Face, request: &Result<Request<'_>, Unfit>, decision: &D
 /// `None` when an expression that counts has no value.
 fn outcome<'p>(
     policy: &'p Policy,
-    mut facts: Facts,
+    mut facts: Facts<'_>,
     request: &Request<'_>,
     observer: &mut impl Observer,
 ) -> Option<Outcome<'p>> {

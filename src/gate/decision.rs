@@ -154,8 +154,8 @@ pub struct Decision<'g> {
     pub id: DecisionId,
     /// What would have been decided.
     pub shadow: Option<Shadow<'g>>,
-    /// What the rule asks, where it asks something.
-    pub toll: Option<&'g Toll>,
+    /// What is asked, where something is: what the rule asks, raised where that is due.
+    pub toll: Option<Toll>,
     /// Why a clearance that came along did not count.
     pub prior: Option<Refusal>,
     /// Seconds until a limited visitor may ask again; 0 where that does not apply.
@@ -182,7 +182,7 @@ impl<'g> Decision<'g> {
     pub(super) fn of(policy: &'g str, outcome: &Outcome<'g>, id: DecisionId) -> Self {
         Self {
             weight: outcome.weight,
-            toll: outcome.toll,
+            toll: outcome.toll.copied(),
             shadow: outcome.shadow.map(|(action, rule)| Shadow { verdict: action.into(), rule }),
             ..Self::bare(policy, outcome.action.into(), outcome.rule, id)
         }

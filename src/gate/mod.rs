@@ -2,6 +2,7 @@
 //! Knows nothing of gRPC or HTTP servers; the faces do.
 
 mod answer;
+mod behaviour;
 mod decide;
 mod decision;
 mod named;
@@ -16,6 +17,7 @@ mod wait;
 #[cfg(test)]
 mod tests;
 
+use std::ops::RangeInclusive;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -53,6 +55,8 @@ pub struct Gate {
     ring: Ring,
     /// Which policy a request is for: a place in `all`.
     policies: Policies,
+    /// Whether any of them asks for the number of the visitor's network.
+    asks_asn: bool,
     all: Vec<Named>,
     /// What a challenge may say when it comes back.
     challenge_limits: challenge::Limits,
@@ -95,9 +99,11 @@ impl Gate {
         }
         let policies = policies.into();
         let all = Named::all(&policies, |policy| settings.resolver(policy.name_lives()))?;
+        // What was raised comes back as it was raised.
+        let levels = |of: RangeInclusive<u8>| *of.start()..=settings.challenge.max_level.max(*of.end());
         let challenge_limits = challenge::Limits {
             max_ttl: MAX_TTL,
-            policies: all.iter().map(|named| (named.id, named.policy.levels())).collect(),
+            policies: all.iter().map(|named| (named.id, levels(named.policy.levels()))).collect(),
             max_k: challenge::MAX_PUZZLES,
             sizes: vec![settings.challenge.size],
             min_wait: u32::try_from(settings.wait.min.as_secs()).unwrap_or(u32::MAX),
@@ -106,7 +112,8 @@ impl Gate {
         };
         let cookie = Cookie::compile(&settings.cookie)?;
         let pages = Pages::new(&settings.page, &settings.prefix)?;
-        Ok(Self { settings, ring, policies, all, challenge_limits, cookie, pages, state })
+        let asks_asn = all.iter().any(|named| named.policy.asks_asn());
+        Ok(Self { settings, ring, policies, all, asks_asn, challenge_limits, cookie, pages, state })
     }
 
     /// Whether this peer may ask: by address, by unix socket, or by the shared secret in `x-tollgate-token`.

@@ -7,7 +7,7 @@ use super::decide::ROUNDS;
 use super::named::Named;
 use super::{Gate, Moment};
 use crate::lookup::{Question, Reply};
-use crate::policy::{Answer, Judged, Lookup};
+use crate::policy::{Answer, Facts, Judged, Lookup, Recall};
 use crate::request::{Request, Unfit};
 
 /// How long all lookups of one request may take together; what is not there by then has failed.
@@ -49,7 +49,12 @@ impl Gate {
 
     /// What must be known next. A panic is left to the decision, which meets it again and is contained.
     fn needs(&self, by: &Named, request: &Request<'_>, moment: &Moment) -> Vec<Lookup> {
-        let judged = || by.policy.evaluate(request, &self.facts(by, request, moment), &mut ());
+        let judged = || {
+            let facts = self.facts(by, request, moment);
+            let sight = self.state.memory.sight(request, facts.asn);
+            let recall = || self.behaviour(request, &sight, moment.now);
+            by.policy.evaluate(request, &Facts { recall: Recall::new(&recall), ..facts }, &mut ())
+        };
         match catch_unwind(AssertUnwindSafe(judged)) {
             Ok(Judged::Need(lookups)) => lookups,
             _ => Vec::new(),

@@ -189,6 +189,7 @@ impl Gate {
             .take(&network, moment.now)
             .map_err(|wait| (Refusal::Many, wait.as_secs() + 1))?;
         answer.verify().map_err(refused)?;
+        self.solved(request, &answer.paid().id, moment.now);
         Ok(sealed)
     }
 

@@ -33,7 +33,7 @@ impl Gate {
         let status = self.status(face, decision);
         let response = match request {
             Ok(request) => match (decision.verdict, decision.toll) {
-                (Verdict::Challenge, Some(toll)) => self.challenge(status, request, toll, decision, moment),
+                (Verdict::Challenge, Some(toll)) => self.challenge(status, request, &toll, decision, moment),
                 _ => self.denial(status, request, decision, moment),
             },
             Err(_) => {

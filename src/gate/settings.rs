@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 use crate::challenge::page;
 use crate::clearance::{CookieSettings, Lives};
 use crate::lookup::{Databases, Resolver};
-use crate::memory::Limit;
+use crate::memory::{self, Limit, Marks};
 use crate::policy::NameLives;
 use crate::request::{ClientSettings, Headers, Networks, Peer};
 
@@ -37,6 +37,10 @@ pub struct Settings {
     pub shadow: bool,
     /// How much one visitor may do.
     pub limits: Limits,
+    /// How much is remembered of visitors, in bytes.
+    pub memory: usize,
+    /// Challenges a second and core at which levels are raised, and raised again.
+    pub marks: Marks,
     /// What pages show.
     pub page: page::Settings,
     /// What is known about networks.
@@ -58,6 +62,8 @@ impl Default for Settings {
             status: Statuses::default(),
             shadow: false,
             limits: Limits::default(),
+            memory: memory::DEFAULT_BYTES,
+            marks: [5, 50],
             page: page::Settings::default(),
             databases: Arc::default(),
             resolvers: Vec::new(),
@@ -131,6 +137,8 @@ impl Default for Wait {
 pub struct Challenge {
     /// Log2 of the bytes that are hashed an attempt: 10 to 14.
     pub size: u8,
+    /// The highest level that is ever asked.
+    pub max_level: u8,
     /// How long a challenge may be answered, in whole seconds, 600 at most.
     pub ttl: Duration,
     /// Whether a clearance holds only in the /24 or /48 it was bought from.
@@ -141,7 +149,7 @@ pub struct Challenge {
 
 impl Default for Challenge {
     fn default() -> Self {
-        Self { size: 12, ttl: Duration::from_secs(300), bind_prefix: false, bind_ja4: false }
+        Self { size: 12, max_level: 18, ttl: Duration::from_secs(300), bind_prefix: false, bind_ja4: false }
     }
 }
 

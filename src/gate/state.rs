@@ -1,47 +1,69 @@
-//! What outlives a reload: the counters and the limiters.
+//! What outlives a reload: the counters, the limits and what is remembered of visitors.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use prometheus_client::metrics::counter::Counter;
 
-use super::{Decision, Face, Limits, Verdict};
+use super::decide::Mode;
+use super::{Decision, Face, Settings, Verdict};
+use crate::behaviour::{Signal, Signals};
 use crate::clock::Timestamp;
 use crate::crypto::Kind;
-use crate::memory::Limiter;
+use crate::memory::{Alarm, Counted, Limit, Limiter, Memory, Pace};
 use crate::metrics::Metrics;
 use crate::request::Prefix;
 
-/// The most clearances of a kind whose rate is remembered; all three limiters full take about 40 MB.
-const CLEARANCES: u64 = 40_000;
-/// The most networks whose answers are counted.
+/// The most networks whose answers are counted; full they take about 8 MB.
 const NETWORKS: u64 = 20_000;
 
-/// Counters and limiters, shared by one gate after the other.
+/// How often one clearance that did too much is challenged again before it is limited.
+const AGAIN: Limit = Limit { count: 10, per: Duration::from_secs(60), burst: 10 };
+
+/// One answer counts as solved once while its challenge lives.
+const ONCE: Limit = Limit { count: 1, per: Duration::from_secs(super::MAX_TTL as u64), burst: 1 };
+
+/// Counters, limits and memory, shared by one gate after the other.
 #[derive(Debug)]
 pub struct State {
     /// Every counter of the process.
     pub metrics: Metrics,
+    pub(super) memory: Memory,
+    pub(super) alarm: Alarm,
+    pub(super) once: Pace,
+    pub(super) again: Pace,
     decisions: [[Counter; Verdict::ALL.len()]; Face::ALL.len()],
+    signals: [Counter; Signal::COUNT],
     answers: Limiter<Option<Prefix>>,
-    work: Limiter<[u8; 16]>,
-    wait: Limiter<[u8; 16]>,
+    work: Pace,
+    wait: Pace,
     logged: AtomicU64,
     /// The load averages, as the bits of floating-point numbers.
     load: [AtomicU64; 3],
 }
 
 impl State {
-    /// Empty memory, counters at zero.
-    pub fn new(limits: &Limits) -> Self {
+    /// Empty memory, counters at zero. `secret` keys what memory hashes: fresh for every process. `cores` is what the
+    /// marks of an attack are multiplied by.
+    pub fn new(settings: &Settings, secret: &[u8; 16], cores: u32) -> Self {
         let metrics = Metrics::new();
         let decisions = Face::ALL
             .map(|face| Verdict::ALL.map(|verdict| metrics.decisions(face.as_str(), verdict.as_str())));
+        let mut names = Signal::all().map(Signal::name);
+        let signals = std::array::from_fn(|_| metrics.signal(names.next().unwrap_or_default()));
+        let memory = Memory::new(settings.memory, secret);
+        metrics.memory_max_bytes.set(i64::try_from(memory.max_bytes()).unwrap_or(i64::MAX));
         Self {
             decisions,
+            signals,
             metrics,
-            answers: Limiter::new(limits.answers, NETWORKS),
-            work: Limiter::new(limits.work, CLEARANCES),
-            wait: Limiter::new(limits.wait, CLEARANCES),
+            memory,
+            alarm: Alarm::new(settings.marks.map(|mark| mark.saturating_mul(cores))),
+            once: Pace::new(ONCE),
+            again: Pace::new(AGAIN),
+            answers: Limiter::new(settings.limits.answers, NETWORKS),
+            work: Pace::new(settings.limits.work),
+            wait: Pace::new(settings.limits.wait),
             logged: AtomicU64::new(0),
             load: Default::default(),
         }
@@ -59,6 +81,18 @@ impl State {
         self.load.each_ref().map(|cell| f64::from_bits(cell.load(Ordering::Relaxed)))
     }
 
+    /// Every counter in the OpenMetrics text format, and what is measured only when somebody looks.
+    pub fn text(&self, now: Timestamp) -> String {
+        self.metrics.memory_bytes.set(i64::try_from(self.memory.bytes()).unwrap_or(i64::MAX));
+        self.metrics.attack_level.set(self.attack(now).into());
+        self.metrics.encode()
+    }
+
+    /// Whether the site is under attack: 0, or which mark challenges a second passed.
+    pub fn attack(&self, now: Timestamp) -> u8 {
+        self.alarm.level(now)
+    }
+
     /// Counts a decision.
     pub(super) fn count(&self, face: Face, decision: &Decision<'_>) {
         self.decisions[face as usize][decision.verdict as usize].inc();
@@ -67,6 +101,13 @@ impl State {
         }
         if let Some(prior) = decision.prior {
             self.metrics.clearance_refused(prior.code());
+        }
+    }
+
+    /// Counts signals that a policy looked at.
+    pub(super) fn seen(&self, signals: Signals) {
+        for signal in signals.iter() {
+            self.signals[signal as usize].inc();
         }
     }
 
@@ -81,11 +122,26 @@ impl State {
         &self.answers
     }
 
-    /// The limiter of requests under a clearance of this kind.
-    pub(super) fn clearances(&self, kind: Kind) -> &Limiter<[u8; 16]> {
+    /// How often a clearance of this kind may be shown.
+    pub(super) fn pace(&self, kind: Kind) -> &Pace {
         match kind {
             Kind::Wait => &self.wait,
             Kind::Work => &self.work,
+        }
+    }
+
+    /// Counts a call under a limit, or only looks.
+    pub(super) fn within(
+        &self,
+        mode: Mode,
+        pace: &Pace,
+        limit: u64,
+        counted: Counted<'_>,
+        now: Timestamp,
+    ) -> Result<(), Duration> {
+        match mode {
+            Mode::Peek => self.memory.peek(pace, limit, counted, now),
+            Mode::Record => self.memory.take(pace, limit, counted, now),
         }
     }
 }

@@ -27,29 +27,35 @@ bots:
   - {name: shadowed, action: DENY, paths: [/shadow], shadow: true}
 ";
 
-const BROWSER: &[(&str, &str)] = &[("user-agent", "Mozilla/5.0 test"), ("accept", "text/html")];
+pub(super) const BROWSER: &[(&str, &str)] = &[("user-agent", "Mozilla/5.0 test"), ("accept", "text/html")];
 const START: u64 = 1_800_000_000;
 
-fn gate_with(change: impl FnOnce(&mut Settings)) -> Gate {
+pub(super) fn gate_with(change: impl FnOnce(&mut Settings)) -> Gate {
     gate_under(POLICY, change)
 }
 
-fn gate_under(policy: &str, change: impl FnOnce(&mut Settings)) -> Gate {
+pub(super) fn gate_under(policy: &str, change: impl FnOnce(&mut Settings)) -> Gate {
     let mut settings = Settings::default();
     settings.challenge.size = 10;
     change(&mut settings);
     let mut loader = Loader { root: ".".into(), ..Loader::default() };
     loader.defaults.min_level = 0;
     let policy = loader.load(&Source::Text { name: "test".into(), text: policy.into() }).unwrap().policy;
-    let state = Arc::new(State::new(&settings.limits));
+    let state = Arc::new(State::new(&settings, &[9; 16], 1));
     Gate::new(settings, Ring::single(Secret::new([7; 32])), policy, state).unwrap()
 }
 
-fn gate() -> Gate {
+/// The gate that a reload with this policy puts in the place of another.
+pub(super) fn reloaded(gate: &Gate, policy: &str) -> Gate {
+    let fresh = gate_under(policy, |_| {});
+    Gate { state: gate.state.clone(), ..fresh }
+}
+
+pub(super) fn gate() -> Gate {
     gate_with(|_| {})
 }
 
-fn at(second: u64, seed: u8) -> Moment {
+pub(super) fn at(second: u64, seed: u8) -> Moment {
     Moment {
         now: Timestamp::from_seconds(START + second),
         seed: Seed::from_bytes(&[seed; 48]),
@@ -58,7 +64,7 @@ fn at(second: u64, seed: u8) -> Moment {
     }
 }
 
-fn asking<'a>(
+pub(super) fn asking<'a>(
     method: &'a str,
     target: &'a str,
     headers: &[(&'a str, &'a str)],
@@ -73,28 +79,33 @@ fn asking<'a>(
     })
 }
 
-fn with<'a>(extra: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
+pub(super) fn with<'a>(extra: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
     BROWSER.iter().chain(extra).copied().collect()
 }
 
-fn decide<'g>(gate: &'g Gate, target: &str, extra: &[(&str, &str)], moment: &Moment) -> Decision<'g> {
+pub(super) fn decide<'g>(
+    gate: &'g Gate,
+    target: &str,
+    extra: &[(&str, &str)],
+    moment: &Moment,
+) -> Decision<'g> {
     gate.decide(Face::Grpc, None, &asking("GET", target, &with(extra)), moment)
 }
 
 /// The visitor's answer to a request on the grpc face.
-fn refusal(gate: &Gate, request: &Result<Request<'_>, Unfit>, moment: &Moment) -> Response {
+pub(super) fn refusal(gate: &Gate, request: &Result<Request<'_>, Unfit>, moment: &Moment) -> Response {
     match gate.answer(Face::Grpc, None, request, moment) {
         Answer::Public(response) | Answer::Refuse(_, response) | Answer::Undecided(_, response) => response,
         Answer::Allow(decision) => panic!("allowed by {}", decision.rule),
     }
 }
 
-fn header<'r>(response: &'r Response, name: &str) -> Option<&'r str> {
+pub(super) fn header<'r>(response: &'r Response, name: &str) -> Option<&'r str> {
     response.headers().iter().find(|(n, _)| *n == name).map(|(_, v)| &**v)
 }
 
 /// A solved challenge for this target, as a program solves it.
-fn solved(gate: &Gate, target: &str, moment: &Moment) -> String {
+pub(super) fn solved(gate: &Gate, target: &str, moment: &Moment) -> String {
     let headers = [("user-agent", "Mozilla/5.0 test"), ("accept", "application/json")];
     let response = refusal(gate, &asking("GET", target, &headers), moment);
     let token = Token::parse(header(&response, "tollgate-challenge").unwrap()).unwrap();
@@ -107,7 +118,7 @@ fn address_in(body: &str, start: &str) -> String {
     body[from..].chars().take_while(|c| !matches!(c, '"' | '\'' | ' ' | '>')).collect()
 }
 
-fn post(gate: &Gate, answer: &str, extra: &[(&str, &str)], moment: &Moment) -> Response {
+pub(super) fn post(gate: &Gate, answer: &str, extra: &[(&str, &str)], moment: &Moment) -> Response {
     refusal(
         gate,
         &asking("POST", "/.tollgate/answer", &[with(extra), vec![("tollgate-answer", answer)]].concat()),
@@ -116,7 +127,7 @@ fn post(gate: &Gate, answer: &str, extra: &[(&str, &str)], moment: &Moment) -> R
 }
 
 /// The cookie that an answer buys, as the browser sends it back.
-fn cookie(response: &Response) -> String {
+pub(super) fn cookie(response: &Response) -> String {
     assert_eq!(response.status(), 204);
     let set = header(response, "set-cookie").unwrap();
     assert!(
@@ -215,7 +226,7 @@ fn answers_are_limited_by_network_before_a_hash_is_computed() {
 }
 
 #[test]
-fn a_clearance_that_does_too_much_is_limited_and_a_peek_counts_nothing() {
+fn a_clearance_that_does_too_much_is_challenged_again_then_limited_and_a_peek_counts_nothing() {
     let limit = Limit { count: 60, per: Duration::from_secs(60), burst: 3 };
     let gate = gate_with(|settings| settings.limits.work = limit);
     let bought = cookie(&post(&gate, &solved(&gate, "/pay", &at(0, 9)), &[], &at(0, 2)));
@@ -227,6 +238,11 @@ fn a_clearance_that_does_too_much_is_limited_and_a_peek_counts_nothing() {
     }
     for _ in 0..3 {
         assert_eq!(decide(&gate, "/pay", &cookies, &at(1, 3)).verdict, Verdict::Allow);
+    }
+    for _ in 0..10 {
+        let again = decide(&gate, "/pay", &cookies, &at(1, 3));
+        assert_eq!(again.verdict, Verdict::Challenge);
+        assert_eq!(again.toll.unwrap().level, 6, "a new identity costs two levels more");
     }
     let limited = decide(&gate, "/pay", &cookies, &at(1, 3));
     assert_eq!(limited.verdict, Verdict::Limit);
@@ -248,11 +264,11 @@ fn a_worn_out_clearance_that_somebody_planted_does_not_shut_out_the_visitor_s_ow
     let verdict = |cookies: &str| decide(&gate, "/pay", &[("cookie", cookies)], &at(1, 3)).verdict;
     assert_eq!(
         [verdict(&planted), verdict(&planted), verdict(&planted)],
-        [Verdict::Allow, Verdict::Allow, Verdict::Limit]
+        [Verdict::Allow, Verdict::Allow, Verdict::Challenge]
     );
     assert_eq!(
         [verdict(&both), verdict(&both), verdict(&both)],
-        [Verdict::Allow, Verdict::Allow, Verdict::Limit]
+        [Verdict::Allow, Verdict::Allow, Verdict::Challenge]
     );
 }
 

@@ -46,9 +46,10 @@ impl Gate {
         }
         match self
             .check(request, moment, |check| check.wait(token.text().as_bytes()))
-            .and_then(|paid| self.seal(&paid))
+            .and_then(|paid| Ok((self.seal(&paid)?, paid.id)))
         {
-            Ok(sealed) => {
+            Ok((sealed, id)) => {
+                self.solved(request, &id, moment.now);
                 self.state.metrics.answer("wait", "accepted");
                 let again = format!("{}&p=1", String::from_utf8_lossy(request.target.raw));
                 self.cleared(303, request, &sealed, moment).header("location", again)

@@ -10,8 +10,9 @@ use super::index::{Index, Key};
 use super::load::Defaults;
 use super::networks::Networks;
 use super::pattern::Pattern;
+use super::rate::{By, LimitRule, Rate};
 use super::read::never_there;
-use super::rule::{Asks, Fallback, Matchers, Rules};
+use super::rule::{Asks, Fallback, Matchers, Rules, Wanted};
 use super::toll::Toll;
 use super::{NameLives, Policy, Status};
 use crate::request::Scheme;
@@ -61,6 +62,9 @@ pub(super) struct Rule {
     pub(super) expression: Option<Expression>,
     pub(super) asns: Option<Vec<u32>>,
     pub(super) countries: Option<Vec<[u8; 2]>>,
+    pub(super) signals: Option<Wanted>,
+    /// The number of a LIMIT rule among those of the policy.
+    pub(super) limit: usize,
 }
 
 /// One header that must match.
@@ -106,7 +110,9 @@ pub(super) struct Threshold {
 /// Compiles what was read.
 pub(super) fn compile(rules: Rules, defaults: &Defaults) -> Policy {
     let (default, default_name) = match rules.default {
-        Fallback::Implied | Fallback::Said(Asks::Allow | Asks::Weigh(_)) => (Asks::Allow, "default/allow"),
+        Fallback::Implied | Fallback::Said(Asks::Allow | Asks::Limit(_) | Asks::Weigh(_)) => {
+            (Asks::Allow, "default/allow")
+        }
         Fallback::Said(Asks::Deny) => (Asks::Deny, "default/deny"),
         Fallback::Said(asks @ Asks::Challenge { .. }) => (asks, "default/challenge"),
     };
@@ -124,15 +130,17 @@ pub(super) fn compile(rules: Rules, defaults: &Defaults) -> Policy {
         })
         .collect();
     let index = Index::new(rules.rules.iter().map(|r| key(&r.matchers)).collect());
-    let compiled: Vec<_> =
+    let mut compiled: Vec<_> =
         rules.rules.into_iter().map(|r| rule(&r.name, r.asks, r.shadow, r.matchers)).collect();
+    let limits = compiled.iter_mut().filter(|rule| matches!(rule.asks, Asks::Limit(_)));
+    limits.enumerate().for_each(|(number, rule)| rule.limit = number);
     let tolls = compiled.iter().map(|r| &r.asks).chain(thresholds.iter().map(|t| &t.asks)).chain([&default]);
     let levels = levels(tolls.filter_map(Asks::toll), defaults);
     let (shadow, block_list, status) = (rules.shadow, rules.block_list, rules.status);
     static COMPILED: AtomicU64 = AtomicU64::new(1);
     Policy(Compiled {
         id: COMPILED.fetch_add(1, Ordering::Relaxed),
-        asks_asn: compiled.iter().any(|r| r.asns.is_some()),
+        asks_asn: compiled.iter().any(asks_asn),
         asks_country: compiled.iter().any(|r| r.countries.is_some()),
         looks_up: block_list || compiled.iter().any(looks_up),
         name_lives: rules.name_lives,
@@ -174,6 +182,27 @@ fn rule(name: &str, asks: Asks, shadow: bool, matchers: Matchers) -> Rule {
         expression: matchers.expression,
         asns: matchers.asns,
         countries: matchers.countries,
+        signals: matchers.signals,
+        limit: 0,
+    }
+}
+
+fn asks_asn(rule: &Rule) -> bool {
+    rule.asns.is_some()
+        || rule.expression.as_ref().is_some_and(Expression::asks_asn)
+        || matches!(rule.asks, Asks::Limit(Rate { by: By::Asn, .. }))
+}
+
+impl Compiled {
+    /// The LIMIT rule of this number.
+    pub(super) fn limit(&self, number: usize) -> Option<LimitRule<'_>> {
+        let rule = self.rules.iter().filter(|rule| matches!(rule.asks, Asks::Limit(_))).nth(number)?;
+        match &rule.asks {
+            Asks::Limit(rate) => {
+                Some(LimitRule { rule: &rule.label, rate, shadow: rule.shadow || self.shadow })
+            }
+            _ => None,
+        }
     }
 }
 

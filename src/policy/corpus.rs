@@ -162,7 +162,7 @@ fn compare(row: &Value, policy: &str, expected: &Value) -> Result<(), String> {
 }
 
 /// The facts of a row, but for its names.
-fn facts(row: &Value) -> Facts {
+fn facts(row: &Value) -> Facts<'static> {
     let row = &row["facts"];
     let load = std::array::from_fn(|at| row["load"][at].as_f64().unwrap_or_default());
     let asn = row["asn"].as_u64().map(|n| u32::try_from(n).unwrap());

@@ -100,9 +100,12 @@ impl<'r> Above<'r> {
             expression,
             asns,
             countries,
+            signals,
         } = wide;
         let inside = |net: &IpNet| addresses.iter().any(|wide| wide.contains(net));
-        (scheme.is_none() || *scheme == narrow.scheme)
+        // What is remembered changes from one request to the next.
+        signals.is_none()
+            && (scheme.is_none() || *scheme == narrow.scheme)
             && (methods.is_empty() || among(&narrow.methods, methods))
             && path.as_ref().is_none_or(|wide| {
                 wide.matches_everything()

@@ -1,7 +1,7 @@
 //! The policies that are part of the program: `policies/` of the repository.
 
 /// Names as they stand after `(data)/`, with their texts.
-const FILES: [(&str, &str); 91] = [
+const FILES: [(&str, &str); 92] = [
     ("agents/automation.yaml", include_str!("../../policies/agents/automation.yaml")),
     ("agents/crawlers-by-name.yaml", include_str!("../../policies/agents/crawlers-by-name.yaml")),
     ("agents/declared-bots.yaml", include_str!("../../policies/agents/declared-bots.yaml")),
@@ -17,6 +17,7 @@ const FILES: [(&str, &str); 91] = [
     ("apps/gitea-rss-feeds.yaml", include_str!("../../policies/apps/gitea-rss-feeds.yaml")),
     ("apps/qualys-ssl-labs.yml", include_str!("../../policies/apps/qualys-ssl-labs.yml")),
     ("apps/searx-checker.yml", include_str!("../../policies/apps/searx-checker.yml")),
+    ("behaviour/signals.yaml", include_str!("../../policies/behaviour/signals.yaml")),
     ("botPolicies.yaml", include_str!("../../policies/botPolicies.yaml")),
     ("bots/_deny-pathological.yaml", include_str!("../../policies/bots/_deny-pathological.yaml")),
     (

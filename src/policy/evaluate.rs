@@ -13,8 +13,10 @@ use super::index::{Set, Shown};
 use super::memo;
 use super::observe::Observer;
 use super::pattern::text;
+use super::rate::Limits;
 use super::rule::Asks;
 use super::{Action, Fault, Judged, Outcome};
+use crate::behaviour::Signal;
 use crate::request::{Request, is_public};
 
 /// The rule that refuses an address on the block list.
@@ -26,6 +28,7 @@ struct Decision<'p> {
     rule: &'p str,
     weight: i64,
     shadow: Option<(Action, &'p str)>,
+    limits: Limits,
     fault: Option<(&'p str, Fault)>,
 }
 
@@ -40,7 +43,7 @@ impl Compiled {
     pub(super) fn evaluate<'p>(
         &'p self,
         request: &Request<'_>,
-        facts: &Facts,
+        facts: &Facts<'_>,
         observer: &mut impl Observer,
     ) -> Judged<'p> {
         observer.begin();
@@ -53,16 +56,16 @@ impl Compiled {
             Err(Open::Need(lookups)) => return Judged::Need(lookups),
             Err(Open::Undecided(rule, fault)) => return Judged::Undecided { rule, fault },
         };
-        let Decision { asks, rule, weight, shadow, fault } = decision;
+        let Decision { asks, rule, weight, shadow, limits, fault } = decision;
         let action = asks.terminal().unwrap_or(Action::Allow);
         if self.shadow {
             // The file only observes: what it would have done is told, and nothing is done.
             let would = (action != Action::Allow).then_some((action, rule)).or(shadow);
             let rule = if action == Action::Allow { rule } else { "default/allow" };
-            let outcome = Outcome { action: Action::Allow, rule, weight, toll: None, shadow: would, fault };
-            return Judged::Decided(outcome);
+            let (action, toll) = (Action::Allow, None);
+            return Judged::Decided(Outcome { action, rule, weight, toll, shadow: would, limits, fault });
         }
-        Judged::Decided(Outcome { action, rule, weight, toll: asks.toll(), shadow, fault })
+        Judged::Decided(Outcome { action, rule, weight, toll: asks.toll(), shadow, limits, fault })
     }
 
     /// Whether the visitor's address is on the block list, which comes before every rule. An address that cannot be
@@ -84,8 +87,9 @@ impl Compiled {
                     Answer::Listed(false) => format!("{client} is not on the block list"),
                     _ => format!("{client} could not be looked up, which counts as not listed"),
                 });
+                let (asks, limits) = (&Asks::Deny, Limits::default());
                 let decision =
-                    Decision { asks: &Asks::Deny, rule: BLOCK_LIST, weight: 0, shadow: None, fault: None };
+                    Decision { asks, rule: BLOCK_LIST, weight: 0, shadow: None, limits, fault: None };
                 Ok(listed.then_some(decision))
             }
         }
@@ -121,7 +125,7 @@ impl Compiled {
         subject: &Subject<'_, '_>,
         observer: &mut impl Observer,
     ) -> Result<Decision<'p>, Open<'p>> {
-        let (mut weight, mut shadow) = (0_i64, None);
+        let (mut weight, mut shadow, mut limits) = (0_i64, None, Limits::default());
         // What WEIGH rules lack counts only once their weight does.
         let (mut lookups, mut undecided) = (Vec::new(), None);
         let mut chosen = Set::default();
@@ -146,24 +150,25 @@ impl Compiled {
                     lookups.truncate(mark);
                     continue;
                 }
-                Some(Miss::Undecided(fault)) if terminal.is_some() => {
+                Some(Miss::Undecided(fault)) if rule.asks.is_decisive() => {
                     return Err(Open::Undecided(&rule.label, fault));
                 }
                 Some(Miss::Undecided(fault)) => {
                     undecided = undecided.or(Some((&*rule.label, fault)));
                     continue;
                 }
-                Some(Miss::Need) if terminal.is_some() => {
+                Some(Miss::Need) if rule.asks.is_decisive() => {
                     lookups.drain(..mark);
                     return Err(Open::Need(lookups));
                 }
                 Some(_) => continue,
             }
             match (&rule.asks, terminal) {
+                (Asks::Limit(_), _) => limits.add(rule.limit),
                 (Asks::Weigh(adjust), _) if !rule.shadow => weight = weight.saturating_add(*adjust),
                 (_, Some(action)) if rule.shadow => shadow = shadow.or(Some((action, &*rule.label))),
                 (asks, Some(_)) => {
-                    return Ok(Decision { asks, rule: &rule.label, weight, shadow, fault: None });
+                    return Ok(Decision { asks, rule: &rule.label, weight, shadow, limits, fault: None });
                 }
                 _ => {}
             }
@@ -195,6 +200,7 @@ impl Compiled {
                         rule: &threshold.label,
                         weight,
                         shadow,
+                        limits,
                         fault,
                     });
                 }
@@ -202,7 +208,7 @@ impl Compiled {
             }
         }
         observer.rule(self.default_name, self.default.name(), true, || "nothing else decided".to_owned());
-        Ok(Decision { asks: &self.default, rule: self.default_name, weight, shadow, fault })
+        Ok(Decision { asks: &self.default, rule: self.default_name, weight, shadow, limits, fault })
     }
 }
 
@@ -222,7 +228,7 @@ struct Reading<'s> {
 }
 
 impl<'s, 'r> Subject<'s, 'r> {
-    fn of(request: &'s Request<'r>, facts: &'s Facts) -> Self {
+    fn of(request: &'s Request<'r>, facts: &'s Facts<'s>) -> Self {
         Self {
             request,
             scene: Scene::new(request, facts),
@@ -260,6 +266,7 @@ enum Miss<'p> {
     Need,
     Path,
     Scheme,
+    Signals,
     /// Nothing fails, but an expression has no value.
     Undecided(Fault),
 }
@@ -316,6 +323,10 @@ impl Rule {
         if self.countries.as_ref().is_some_and(|countries| !inside(countries)) {
             return Some(Miss::Country);
         }
+        // Last, because memory is read for it.
+        if self.signals.is_some_and(|signals| !signals.are_in(subject.scene.behaviour().signals)) {
+            return Some(Miss::Signals);
+        }
         open
     }
 
@@ -355,6 +366,11 @@ impl Rule {
             Some(Miss::Header(name)) => format!("headers_regex.{name} does not match"),
             Some(Miss::Host) => format!("hosts does not hold {}", &*request.host),
             Some(Miss::Scheme) => format!("the scheme is {}", request.scheme.as_str()),
+            Some(Miss::Signals) => {
+                let seen: Vec<_> = subject.scene.behaviour().signals.iter().map(Signal::name).collect();
+                let seen = if seen.is_empty() { "none".to_owned() } else { seen.join(", ") };
+                format!("signals are not those that are seen: {seen}")
+            }
             Some(Miss::Method) => format!("methods does not hold {}", request.method),
             Some(Miss::Path) => {
                 let readings: Vec<_> = subject.readings.iter().map(|r| shown(r.raw)).collect();

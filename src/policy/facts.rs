@@ -1,11 +1,14 @@
 //! What is not in a request and yet counts: names and addresses, load, the network a visitor comes from, chance.
 //! The caller brings it; what is missing is asked for by [`Lookup`], and nothing is ever looked up here.
 
+use std::fmt;
 use std::net::IpAddr;
+
+use crate::behaviour::Behaviour;
 
 /// Facts beyond the request. The default is that nothing is known.
 #[derive(Clone, Debug, Default)]
-pub struct Facts {
+pub struct Facts<'m> {
     /// The load averages of one, five and fifteen minutes.
     pub load: [f64; 3],
     /// The number of the network that the visitor's address belongs to, if a database knows it.
@@ -14,8 +17,31 @@ pub struct Facts {
     pub country: Option<[u8; 2]>,
     /// What `randInt` is drawn from; fresh for every request.
     pub chance: u64,
+    /// How the sender of the request behaves; read only when a rule that can still count asks for it.
+    pub recall: Recall<'m>,
     /// What came of the lookups so far; of two answers to one question the first counts.
     pub answers: Vec<(Lookup, Answer)>,
+}
+
+/// Reads how the sender of a request behaves, once somebody asks. The default knows nothing.
+#[derive(Clone, Copy, Default)]
+pub struct Recall<'m>(Option<&'m dyn Fn() -> Behaviour>);
+
+impl<'m> Recall<'m> {
+    /// Reads through this function. One evaluation calls it once at most.
+    pub fn new(read: &'m dyn Fn() -> Behaviour) -> Self {
+        Self(Some(read))
+    }
+
+    pub(super) fn read(self) -> Behaviour {
+        self.0.map(|read| read()).unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for Recall<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Recall")
+    }
 }
 
 /// A question to be asked outside.
@@ -42,7 +68,7 @@ pub enum Answer {
     Names(Vec<String>),
 }
 
-impl Facts {
+impl Facts<'_> {
     /// Adds what came of a question.
     pub fn learn(&mut self, lookup: Lookup, answer: Answer) {
         self.answers.push((lookup, answer));

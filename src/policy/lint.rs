@@ -6,6 +6,7 @@ use super::cel::Expression;
 use super::cover::{Above, ends};
 use super::document::Place;
 use super::load::Databases;
+use super::rate::{By, Rate};
 use super::report::Report;
 use super::rule::{Asks, Fallback, Rule, Rules, Threshold};
 
@@ -100,9 +101,11 @@ fn database(rule: &Rule, databases: Databases, report: &mut Report) {
     let missing = [
         (m.asns.is_some() && !databases.asn, "asns", "geo.asn"),
         (m.countries.is_some() && !databases.country, "geoip", "geo.country"),
+        (m.expression.as_ref().is_some_and(Expression::asks_asn) && !databases.asn, "expression", "geo.asn"),
+        (matches!(rule.asks, Asks::Limit(Rate { by: By::Asn, .. })) && !databases.asn, "rate.by", "geo.asn"),
     ];
     for (_, key, setting) in missing.into_iter().filter(|(missing, ..)| *missing) {
-        let message = format!("`{key}` needs a database, and none is loaded, so the rule matches nothing");
+        let message = format!("`{key}` needs a database, and none is loaded, so it sees nothing");
         report
             .lint("L12", &rule.place, message)
             .at_key(key)

@@ -16,9 +16,10 @@ use super::embedded;
 use super::import::{EMBEDDED, Target, resolve};
 use super::lint;
 use super::problem::{LoadError, Problem, Severity};
+use super::rate::MAX_LIMITS;
 use super::read::{self, Fields, Lists, Text};
 use super::report::Report;
-use super::rule::{Rule, Rules};
+use super::rule::{Asks, Rule, Rules};
 use super::sites::{self, Sites};
 use crate::files::Files;
 
@@ -335,7 +336,16 @@ impl<'a> Load<'a> {
                     self.report.error(&node.place, format!("the policy has more than {MAX_RULES} rules"));
                     return;
                 }
-                Some(read::Entry::Rule(rule)) => self.rules.push(*rule),
+                Some(read::Entry::Rule(rule)) => {
+                    self.rules.push(*rule);
+                    if self.rules.iter().filter(|rule| matches!(rule.asks, Asks::Limit(_))).count()
+                        > MAX_LIMITS
+                    {
+                        let message = format!("the policy has more than {MAX_LIMITS} LIMIT rules");
+                        self.report.error(&node.place, message);
+                        return;
+                    }
+                }
                 None => {}
             }
         }

@@ -23,6 +23,7 @@ mod networks;
 mod observe;
 mod pattern;
 mod problem;
+mod rate;
 mod read;
 mod report;
 mod rule;
@@ -37,10 +38,11 @@ pub use cel::Fault;
 pub use code::{LINTS, Lint, lint_table};
 use compile::Compiled;
 pub(crate) use document::nearest;
-pub use facts::{Answer, Facts, Lookup};
+pub use facts::{Answer, Facts, Lookup, Recall};
 pub use load::{Databases, Defaults, Loaded, Loader, Source};
 pub use observe::{Observer, Step, Trace};
 pub use problem::{LoadError, Problem, Severity};
+pub use rate::{By, LimitRule, Limits, Rate};
 pub use show::Expanded;
 pub use sites::{Policies, Sites};
 pub use toll::Toll;
@@ -59,7 +61,7 @@ impl Policy {
     pub fn evaluate<'p>(
         &'p self,
         request: &Request<'_>,
-        facts: &Facts,
+        facts: &Facts<'_>,
         observer: &mut impl Observer,
     ) -> Judged<'p> {
         self.0.evaluate(request, facts, observer)
@@ -83,6 +85,11 @@ impl Policy {
     /// Whether any rule looks names up, or the block list is asked.
     pub fn looks_up(&self) -> bool {
         self.0.looks_up
+    }
+
+    /// The LIMIT rules that a request met.
+    pub fn limits(&self, met: Limits) -> impl Iterator<Item = LimitRule<'_>> {
+        met.numbers().filter_map(|number| self.0.limit(number))
     }
 
     /// How long answers to lookups hold.
@@ -153,6 +160,8 @@ pub struct Outcome<'p> {
     /// The first shadowed rule or threshold that would have decided, and how. In a file that is shadowed as a whole
     /// the action is Allow, and this is what would have been done.
     pub shadow: Option<(Action, &'p str)>,
+    /// The LIMIT rules that were met before it was decided: [`Policy::limits`].
+    pub limits: Limits,
     /// The first threshold whose expression had no value, and which therefore did not hold, and why.
     pub fault: Option<(&'p str, Fault)>,
 }

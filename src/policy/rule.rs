@@ -6,8 +6,10 @@ use super::cel::Expression;
 use super::document::Place;
 use super::glob::Globs;
 use super::pattern::Pattern;
+use super::rate::Rate;
 use super::toll::Toll;
 use super::{Action, NameLives, Status};
+use crate::behaviour::Signals;
 use crate::request::Scheme;
 
 /// Everything a file and its imports say.
@@ -42,8 +44,13 @@ pub(super) struct Rule {
 #[derive(Clone, Debug)]
 pub(super) enum Asks {
     Allow,
-    Challenge { toll: Toll, benchmark: bool },
+    Challenge {
+        toll: Toll,
+        benchmark: bool,
+    },
     Deny,
+    /// Goes on, unless the rate is passed.
+    Limit(Rate),
     Weigh(i64),
 }
 
@@ -55,6 +62,7 @@ impl Asks {
             Self::Challenge { benchmark: true, .. } => "DEBUG_BENCHMARK",
             Self::Challenge { .. } => "CHALLENGE",
             Self::Deny => "DENY",
+            Self::Limit(_) => "LIMIT",
             Self::Weigh(_) => "WEIGH",
         }
     }
@@ -65,8 +73,13 @@ impl Asks {
             Self::Allow => Some(Action::Allow),
             Self::Challenge { .. } => Some(Action::Challenge),
             Self::Deny => Some(Action::Deny),
-            Self::Weigh(_) => None,
+            Self::Limit(_) | Self::Weigh(_) => None,
         }
+    }
+
+    /// Whether a match counts for itself, and not only through the weight.
+    pub(super) const fn is_decisive(&self) -> bool {
+        !matches!(self, Self::Weigh(_))
     }
 
     /// The toll of a CHALLENGE.
@@ -99,6 +112,21 @@ pub(super) struct Matchers {
     pub(super) asns: Option<Vec<u32>>,
     /// Countries, two letters in upper case; `None` when the rule does not ask.
     pub(super) countries: Option<Vec<[u8; 2]>>,
+    pub(super) signals: Option<Wanted>,
+}
+
+/// The signals that a rule wants: all of the first, and one of the second, where there are any.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(super) struct Wanted {
+    pub(super) all: Signals,
+    pub(super) any: Option<Signals>,
+}
+
+impl Wanted {
+    /// Whether these signals are what is wanted.
+    pub(super) fn are_in(&self, seen: Signals) -> bool {
+        seen.has_all(self.all) && self.any.is_none_or(|any| seen.has_any(any))
+    }
 }
 
 impl Matchers {
@@ -118,6 +146,7 @@ impl Matchers {
             && self.expression.as_ref().is_none_or(Expression::always_holds)
             && self.asns.is_none()
             && self.countries.is_none()
+            && self.signals.is_none()
     }
 
     /// Each matcher as text, for comparing rules.
@@ -141,6 +170,7 @@ impl Matchers {
         keys.extend(self.expression.iter().map(|e| format!("e {}", e.source())));
         keys.extend(self.asns.iter().map(|n| format!("n {n:?}")));
         keys.extend(self.countries.iter().map(|c| format!("c {c:?}")));
+        keys.extend(self.signals.iter().map(|s| format!("b {s:?}")));
         keys
     }
 }

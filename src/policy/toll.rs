@@ -10,7 +10,7 @@ const ANUBIS_DIFFICULTY: u32 = 4;
 const MAX_SECONDS: u32 = 60;
 
 /// The work or the wait that a Challenge asks for.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Toll {
     /// Work, or a wait without a script.
     pub kind: Kind,

@@ -20,6 +20,7 @@ use crate::crypto::{Ring, Secret};
 use crate::files::Files;
 use crate::gate::{Gate, Limits, Live, State};
 use crate::lookup::{Lives, Resolver, ResolverError};
+use crate::memory::Marks;
 use crate::policy::{NameLives, Policies, Problem};
 
 /// What a reload needs, and what outlives it.
@@ -45,6 +46,8 @@ struct Fixed {
     listen: Listen,
     workers: usize,
     limits: Limits,
+    memory: usize,
+    marks: Marks,
     log: Log,
     admin_token: Option<Token>,
 }
@@ -55,6 +58,8 @@ impl Fixed {
             listen: settings.listen.clone(),
             workers: settings.workers.get(),
             limits: settings.gate.limits,
+            memory: settings.gate.memory,
+            marks: settings.gate.marks,
             log: settings.log.clone(),
             admin_token: settings.admin_token.clone(),
         }
@@ -66,6 +71,8 @@ impl Fixed {
             ("listen", self.listen != other.listen),
             ("workers", self.workers != other.workers),
             ("limits", self.limits != other.limits),
+            ("memory", self.memory != other.memory),
+            ("attack", self.marks != other.marks),
             ("log", self.log != other.log),
             ("admin.token_file", self.admin_token != other.admin_token),
         ];
@@ -95,7 +102,7 @@ impl Reloader {
         mut sources: Sources,
         runtime: Handle,
     ) -> Result<(Gate, Self), Error> {
-        let state = Arc::new(State::new(&loaded.settings.gate.limits));
+        let state = Arc::new(state(&loaded.settings)?);
         // A settings file that was found and vanishes later must not pass for one that was never there.
         if let Some(file) =
             loaded.file.as_ref().filter(|_| sources.flags.iter().all(|(key, _)| *key != "config"))
@@ -247,10 +254,19 @@ pub fn gate(loaded: Loaded) -> Result<(Gate, Runtime), Error> {
     let Loaded { mut settings, policies, .. } = loaded;
     let runtime = super::worker::runtime()?;
     settings.gate.resolvers = resolvers(&settings.name_servers, &policies, runtime.handle())?;
-    let state = Arc::new(State::new(&settings.gate.limits));
+    let state = Arc::new(state(&settings)?);
     state.set_load(load::averages());
     let ring = settings.ring.map_or_else(made_up, Ok)?;
     Ok((Gate::new(settings.gate, ring, policies, state)?, runtime))
+}
+
+/// Empty memory, keyed by a secret of its own.
+fn state(settings: &Settings) -> Result<State, Error> {
+    let mut secret = [0; 16];
+    crate::crypto::fill(&mut secret)
+        .map_err(|error| Error::System { what: "randomness", source: std::io::Error::other(error) })?;
+    let cores = u32::try_from(settings.workers.get()).unwrap_or(u32::MAX);
+    Ok(State::new(&settings.gate, &secret, cores))
 }
 
 /// Resolvers for the policies that look names up: one for each life of answers that they want.

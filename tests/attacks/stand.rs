@@ -45,7 +45,7 @@ impl Stand {
     /// Puts a gate in place that has seen nothing yet.
     pub(crate) fn fresh(&self) -> Arc<Gate> {
         let Loaded { settings, policies, .. } = load();
-        let state = Arc::new(State::new(&settings.gate.limits));
+        let state = Arc::new(State::new(&settings.gate, &[9; 16], 1));
         let gate = Arc::new(Gate::new(settings.gate, ring(), policies, state).expect("a gate can be built"));
         self.live.store(gate.clone());
         gate

@@ -72,7 +72,7 @@ fn gate(settings: Settings) -> Gate {
     let loader = Loader { root: PathBuf::from("."), ..Loader::default() };
     let source = Source::Text { name: "faces.yaml".into(), text: POLICY.into() };
     let loaded = loader.load(&source).unwrap_or_else(|error| panic!("{error}"));
-    let state = Arc::new(State::new(&settings.limits));
+    let state = Arc::new(State::new(&settings, &[9; 16], 1));
     Gate::new(settings, ring, loaded.policy, state).unwrap()
 }
 

@@ -1,12 +1,17 @@
 //! The lines of `explain --requests`: a JSON request in, a JSON verdict out.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::gate::{Decision, Verdict};
+use crate::behaviour::Figure;
+use crate::clock::Timestamp;
+use crate::gate::{Decision, Gate, Moment, Verdict};
 use crate::policy::{Step, Trace};
-use crate::request::{Parts, parse_address};
+use crate::request::{Parts, Request, Unfit, parse_address};
+use crate::signal::Finding;
 
 /// What holds where a request does not say.
 pub(in crate::cli) const METHOD: &str = "GET";
@@ -35,7 +40,11 @@ pub(super) struct Asked<'a> {
     headers: Vec<(Text<'a>, Text<'a>)>,
     #[serde(borrow)]
     policy: Option<Text<'a>>,
+    at: Option<f64>,
 }
+
+/// The last moment that a line may name, in seconds: in the year 5138.
+const LAST: f64 = 1e11;
 
 impl<'a> Asked<'a> {
     pub(super) fn new(method: &'a str, target: &'a str, host: &'a str, scheme: &'a str) -> Self {
@@ -48,6 +57,7 @@ impl<'a> Asked<'a> {
             client: None,
             headers: Vec::new(),
             policy: None,
+            at: None,
         }
     }
 
@@ -75,6 +85,17 @@ impl<'a> Asked<'a> {
         }
     }
 
+    /// When it was asked, if the line says so. Such a request is taken in, and counts for those behind it.
+    pub(super) fn at(&self) -> Result<Option<Timestamp>, String> {
+        match self.at {
+            None => Ok(None),
+            Some(at) if (0.0..=LAST).contains(&at) => {
+                Ok(Some(Timestamp::default().after(Duration::from_secs_f64(at))))
+            }
+            Some(at) => Err(format!("`at` is {at}, and must be seconds since 1970")),
+        }
+    }
+
     pub(super) fn policy(&self) -> Option<&str> {
         self.policy.as_ref().map(|p| &*p.0)
     }
@@ -93,7 +114,31 @@ pub(in crate::cli) struct Judged<'j> {
     weight: i64,
     challenge: Option<Asks>,
     shadow: Option<Shadowed<'j>>,
+    signals: Vec<&'static str>,
+    /// What is remembered of the sender, before this request.
+    figures: Option<BTreeMap<&'static str, u32>>,
     trace: &'j [Step],
+}
+
+/// What is known of a request's sender.
+#[derive(Default)]
+pub(in crate::cli) struct Known {
+    /// Every signal, raised or not.
+    pub(super) findings: Vec<Finding>,
+    pub(super) figures: Vec<(Figure, u32)>,
+}
+
+impl Known {
+    /// Nothing is known of who sent a request that is not fit to be judged.
+    pub(in crate::cli) fn of(gate: &Gate, request: &Result<Request<'_>, Unfit>, moment: &Moment) -> Self {
+        request.as_ref().map_or_else(
+            |_| Self::default(),
+            |request| {
+                let (findings, figures) = gate.findings(request, moment);
+                Self { findings, figures }
+            },
+        )
+    }
 }
 
 /// What a challenge asks for.
@@ -111,8 +156,13 @@ struct Shadowed<'j> {
 }
 
 impl<'j> Judged<'j> {
-    pub(in crate::cli) fn new(decision: &Decision<'j>, trace: &'j Trace) -> Self {
+    /// Figures are told where every step is.
+    pub(in crate::cli) fn new(decision: &Decision<'j>, known: &Known, trace: &'j Trace) -> Self {
+        let figures = || known.figures.iter().map(|(figure, value)| (figure.name(), *value)).collect();
+        let raised = known.findings.iter().filter(|finding| finding.raised);
         Self {
+            signals: raised.map(|finding| finding.signal.name()).collect(),
+            figures: (!trace.matches_only).then(figures),
             verdict: decision.verdict.as_str(),
             rule: decision.rule,
             policy: decision.policy,

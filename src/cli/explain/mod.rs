@@ -1,4 +1,5 @@
-//! `explain`: how a request would be judged, and why. Decides through the same code as the faces, and records nothing.
+//! `explain`: how a request would be judged, and why. Decides through the same code as the faces, and records nothing, but
+//! for a line that says when it was asked: memory then runs on that clock, and a day of traffic is judged in seconds.
 
 pub(super) mod line;
 
@@ -12,12 +13,12 @@ use tokio::runtime::Runtime;
 
 use super::Failure;
 use super::flags::SettingFlags;
-use crate::clock::Clock;
+use crate::clock::{Clock, Timestamp};
 use crate::config::{self, Sources};
 use crate::gate::{Decision, Gate, Moment};
 use crate::policy::Trace;
 use crate::{request, server};
-use line::{Asked, Judged};
+use line::{Asked, Judged, Known};
 
 /// The flags of `explain`.
 #[derive(Args, Debug)]
@@ -44,7 +45,8 @@ pub(super) struct Arguments {
     /// A header, `Name: value`; may stand several times
     #[arg(long = "header", short = 'H', value_name = "HEADER", value_parser = header, conflicts_with = "requests")]
     headers: Vec<(String, String)>,
-    /// Judge one JSON request a line from this file (`-` is stdin), and print one JSON verdict a line
+    /// Judge one JSON request a line from this file (`-` is stdin), and print one JSON verdict a line. A line that says when
+    /// (`"at"`, in seconds since 1970) counts for the lines behind it
     #[arg(long, value_name = "FILE")]
     requests: Option<PathBuf>,
     /// Trace every rule that was looked at in those lines, not only those that matched
@@ -124,13 +126,15 @@ fn explain_lines(
             lines.skip_until(b'\n')?;
             Err(format!("the line is longer than {MAX_LINE} bytes"))
         } else {
-            serde_json::from_slice::<Asked<'_>>(line.trim_ascii()).map_err(|error| error.to_string())
+            serde_json::from_slice::<Asked<'_>>(line.trim_ascii())
+                .map_err(|error| error.to_string())
+                .and_then(|asked| asked.at().map(|at| (asked, at)))
         };
         match parsed {
-            Ok(asked) => {
+            Ok((asked, at)) => {
                 trace.steps.clear();
-                let decision = judge(gate, runtime, &asked, &mut trace);
-                serde_json::to_writer(&mut *out, &Judged::new(&decision, &trace))?;
+                let (decision, known) = judge(gate, runtime, &asked, at, &mut trace);
+                serde_json::to_writer(&mut *out, &Judged::new(&decision, &known, &trace))?;
             }
             Err(error) => {
                 all_understood = false;
@@ -141,13 +145,26 @@ fn explain_lines(
     }
 }
 
-fn judge<'g>(gate: &'g Gate, runtime: &Runtime, asked: &Asked<'_>, trace: &mut Trace) -> Decision<'g> {
+/// The decision, and what was known of the sender before it.
+fn judge<'g>(
+    gate: &'g Gate,
+    runtime: &Runtime,
+    asked: &Asked<'_>,
+    at: Option<Timestamp>,
+    trace: &mut Trace,
+) -> (Decision<'g>, Known) {
     let (mut moment, _) = Moment::draw(&Clock::System);
+    moment.now = at.unwrap_or(moment.now);
     let request = request::Request::new(asked.parts());
     if gate.looks_up() {
         runtime.block_on(gate.look_up(asked.policy(), &request, &mut moment));
     }
-    gate.explain(asked.policy(), &request, &moment, trace)
+    let known = Known::of(gate, &request, &moment);
+    let decision = match at {
+        Some(_) => gate.replay(asked.policy(), &request, &moment, trace),
+        None => gate.explain(asked.policy(), &request, &moment, trace),
+    };
+    (decision, known)
 }
 
 fn explain_one(
@@ -167,15 +184,20 @@ fn explain_one(
         asked.add_header(name, value);
     }
     let mut trace = Trace::default();
-    let decision = judge(gate, runtime, &asked, &mut trace);
+    let (decision, known) = judge(gate, runtime, &asked, None, &mut trace);
     if arguments.json {
-        serde_json::to_writer(&mut *out, &Judged::new(&decision, &trace))?;
+        serde_json::to_writer(&mut *out, &Judged::new(&decision, &known, &trace))?;
         writeln!(out)?;
         return Ok(());
     }
     for step in &trace.steps {
         let mark = if step.matched { "yes" } else { "no" };
         writeln!(out, "{mark:3}  {:9}  {}: {}", step.action, step.rule, step.why)?;
+    }
+    writeln!(out)?;
+    for finding in &known.findings {
+        let mark = if finding.raised { "yes" } else { "no" };
+        writeln!(out, "{mark:3}  signal     {}: {}", finding.signal.name(), finding.why)?;
     }
     writeln!(out, "\n{} by {}, weight {}", decision.verdict.as_str(), decision.rule, decision.weight)?;
     writeln!(out, "judged by the policy {}", decision.policy)?;

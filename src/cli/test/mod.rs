@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 
-use super::explain::line::Judged;
+use super::explain::line::{Judged, Known};
 use super::flags::SettingFlags;
 use super::{BAD_CONFIG, Failure, check};
 use crate::clock::Timestamp;
@@ -108,8 +108,8 @@ pub(super) fn run(arguments: Arguments, mut sources: Sources) -> Result<(), Fail
         for case in &suite.cases {
             for ask in &case.asks {
                 let mut trace = Trace { matches_only: true, ..Trace::default() };
-                let decision = judge(&gate, &mint, ask, &mut trace);
-                let outcome = outcome(&suite, case, ask, &decision, &trace);
+                let (decision, known) = judge(&gate, &mint, ask, &mut trace);
+                let outcome = outcome(&suite, case, ask, (&decision, &known), &trace);
                 if outcome.passed {
                     count.passed += 1
                 } else {
@@ -162,7 +162,7 @@ fn refuse(problems: Vec<Problem>, json: bool, out: &mut impl Write) -> Result<()
     Err(Failure::Silent(BAD_CONFIG))
 }
 
-fn judge<'g>(gate: &'g Gate, mint: &Mint, ask: &Ask, trace: &mut Trace) -> Decision<'g> {
+fn judge<'g>(gate: &'g Gate, mint: &Mint, ask: &Ask, trace: &mut Trace) -> (Decision<'g>, Known) {
     gate.state().set_load(ask.load);
     let moment = Moment {
         now: NOW,
@@ -174,14 +174,15 @@ fn judge<'g>(gate: &'g Gate, mint: &Mint, ask: &Ask, trace: &mut Trace) -> Decis
         let request = request::Request::new(ask.parts(None)).ok()?;
         mint.cookie(paid, &request, NOW)
     });
-    gate.explain(None, &request::Request::new(ask.parts(paid.as_deref())), &moment, trace)
+    let request = request::Request::new(ask.parts(paid.as_deref()));
+    (gate.explain(None, &request, &moment, trace), Known::of(gate, &request, &moment))
 }
 
 fn outcome<'o>(
     suite: &'o Suite,
     case: &'o Case,
     ask: &Ask,
-    decision: &Decision<'o>,
+    (decision, known): (&Decision<'o>, &Known),
     trace: &'o Trace,
 ) -> Outcome<'o> {
     let differences = case.expected.differences(decision);
@@ -192,7 +193,7 @@ fn outcome<'o>(
         request: ask.line(),
         passed: differences.is_empty(),
         differences,
-        came: Judged::new(decision, trace),
+        came: Judged::new(decision, known, trace),
     }
 }
 

@@ -45,7 +45,7 @@ fn policies(main: &str) -> Policies {
 fn gate_of(main: &str) -> Gate {
     let mut settings = Settings::default();
     settings.challenge.size = 10;
-    let state = Arc::new(State::new(&settings.limits));
+    let state = Arc::new(State::new(&settings, &[9; 16], 1));
     Gate::new(settings, Ring::single(Secret::new([7; 32])), policies(main), state).unwrap()
 }
 
@@ -211,7 +211,7 @@ fn two_names_of_one_id_are_refused() {
         .unwrap();
     let main = MAIN.replace("  shop:", &format!("  {one}:")).replace("  api:", &format!("  {other}:"));
     let settings = Settings::default();
-    let state = Arc::new(State::new(&settings.limits));
+    let state = Arc::new(State::new(&settings, &[9; 16], 1));
     let error = Gate::new(settings, Ring::single(Secret::new([7; 32])), policies(&main), state).unwrap_err();
     assert!(matches!(error, Error::PolicyIds { .. }), "{error}");
     assert!(error.to_string().contains(&one) && error.to_string().contains(&other), "{error}");

@@ -7,12 +7,14 @@
 use std::ops::Range;
 
 use super::ast::{Ast, Call, Kind, Operator};
+use super::behaviour::is_behaviour;
 use super::constant::Constant;
 use super::function::{Function, Param, SIGNATURES, Signature};
 use super::tree::{Cache, Loop, Macro, Node, Search, Variable};
 use super::types::Type;
 use super::value;
 use super::{Refusal, Scope};
+use crate::behaviour::Subject;
 use crate::policy::document::nearest;
 use crate::policy::pattern::Pattern;
 
@@ -33,10 +35,11 @@ const VARIABLES: [(&str, Scope, Variable); 12] = [
 ];
 
 impl Variable {
-    fn to_type(self) -> Type {
+    pub(super) fn to_type(self) -> Type {
         match self {
             Self::Agent | Self::Client | Self::Host | Self::Method | Self::Path => Type::Text,
-            Self::ContentLength | Self::Weight => Type::Int,
+            Self::ContentLength | Self::Figure(_) | Self::Weight => Type::Int,
+            Self::Signal(_) => Type::Bool,
             Self::Headers | Self::Query => Param::TextsByText.to_type(),
             Self::Load(_) => Type::Double,
         }
@@ -57,6 +60,8 @@ pub(super) struct Reads {
     pub(super) chance: bool,
     /// Names or addresses that a resolver must look up.
     pub(super) names: bool,
+    /// What is remembered of an autonomous system.
+    pub(super) asn: bool,
 }
 
 /// A compiled part and its type.
@@ -67,7 +72,7 @@ pub(super) struct Typed {
 
 /// The state of a check.
 pub(super) struct Checker {
-    scope: Scope,
+    pub(super) scope: Scope,
     /// Variables of the macros around, outermost first.
     locals: Vec<(String, Type)>,
     pub(super) reads: Reads,
@@ -89,7 +94,12 @@ impl Checker {
         }
     }
 
-    fn fail(&mut self, range: &Range<usize>, message: impl Into<String>, help: Option<String>) -> Typed {
+    pub(super) fn fail(
+        &mut self,
+        range: &Range<usize>,
+        message: impl Into<String>,
+        help: Option<String>,
+    ) -> Typed {
         self.refusals.push(Refusal { range: range.clone(), message: message.into(), help });
         Typed { node: Node::Constant(Constant::Null), kind: Type::Dyn }
     }
@@ -126,7 +136,9 @@ impl Checker {
                 let node = Node::Not(Box::new(self.condition(inner, "`!`")));
                 Typed { node, kind: Type::Bool }
             }
-            Kind::Select(target, field) => self.select(target, field, &ast.range, Node::Index),
+            Kind::Select(target, field) => self
+                .behaviour(target, field, &ast.range)
+                .unwrap_or_else(|| self.select(target, field, &ast.range, Node::Index)),
         }
     }
 
@@ -155,6 +167,10 @@ impl Checker {
         if let Some(kind) = value::Kind::named(name) {
             return Typed { node: Node::Kind(kind), kind: Type::Kind };
         }
+        if is_behaviour(name) && self.scope == Scope::Rule {
+            let help = format!("write `{name}.NAME`; policies/README.md lists the names");
+            return self.fail(range, format!("`{name}` alone has no value"), Some(help));
+        }
         let here = VARIABLES.iter().filter(|(_, s, _)| *s == self.scope).map(|(n, ..)| *n);
         let locals = self.locals.iter().map(|(n, _)| n.as_str());
         let help = match nearest(name, here.chain(locals)) {
@@ -164,12 +180,16 @@ impl Checker {
         self.fail(range, format!("`{name}` is not known"), Some(help))
     }
 
-    fn note(&mut self, variable: Variable) {
+    pub(super) fn note(&mut self, variable: Variable) {
         self.reads.anything = true;
         match variable {
             Variable::Agent => self.reads.agent = true,
             Variable::Path => (self.reads.path, self.reads.others) = (true, true),
             Variable::Query => (self.reads.query, self.reads.others) = (true, true),
+            Variable::Figure(figure) => {
+                (self.reads.asn, self.reads.others) =
+                    (self.reads.asn || figure.subject() == Subject::Asn, true);
+            }
             _ => self.reads.others = true,
         }
     }
@@ -498,7 +518,7 @@ impl Checker {
         Some(Typed { node: Node::Macro(what, Box::new(Loop { range: over.node, condition, body })), kind })
     }
 
-    fn is_local(&self, name: &str) -> bool {
+    pub(super) fn is_local(&self, name: &str) -> bool {
         self.locals.iter().any(|(n, _)| n == name)
     }
 }

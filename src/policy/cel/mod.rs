@@ -13,6 +13,7 @@
 //! [`Facts`](super::facts::Facts); a fact that is missing is noted as a [`Lookup`], and nothing waits here.
 
 mod ast;
+mod behaviour;
 mod call;
 mod check;
 mod constant;
@@ -73,7 +74,7 @@ impl Scope {
         match self {
             Self::Rule => {
                 "a rule sees contentLength, headers, host, load_1m, load_5m, load_15m, method, path, query, \
-                 remoteAddress and userAgent"
+                 remoteAddress and userAgent, signals such as signal.crawl, and figures such as client.rate_1m"
             }
             Self::Threshold => "a threshold sees only `weight`",
         }
@@ -304,6 +305,11 @@ impl Expression {
     /// Whether it looks up names or addresses.
     pub(super) fn looks_up(&self) -> bool {
         self.reads.names
+    }
+
+    /// Whether it asks what is remembered of an autonomous system.
+    pub(super) fn asks_asn(&self) -> bool {
+        self.reads.asn
     }
 
     /// The numbers that are written in it: where its value for a weight may change.

@@ -45,7 +45,7 @@ impl<'a, 'r> Run<'a, 'r> {
         Self { inputs, budget, locals, lookups, chance, drawn: 0 }
     }
 
-    pub(super) fn facts(&self) -> Option<&'a Facts> {
+    pub(super) fn facts(&self) -> Option<&'a Facts<'a>> {
         match self.inputs {
             Inputs::Request { scene, .. } => Some(scene.facts),
             Inputs::Weight(_) => None,
@@ -174,6 +174,11 @@ impl<'a, 'r> Run<'a, 'r> {
             Variable::Headers => return Ok(Value::Map(Map::Headers)),
             Variable::Query => return Ok(Value::Map(Map::Query)),
             Variable::Load(at) => return Ok(Value::Double(scene.facts.load[at])),
+            Variable::Signal(signal) => return Ok(Value::Bool(scene.behaviour().signals.has(signal))),
+            Variable::Figure(figure) => {
+                let known = scene.behaviour().figures.known(figure);
+                return known.map(|value| Value::Int(value.into())).ok_or(Stop::Unknown);
+            }
             Variable::Weight => return Err(Fault::Type.into()),
         };
         Ok(Value::Text(Text::Borrowed(text)))

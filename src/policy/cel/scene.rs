@@ -5,6 +5,7 @@ use std::cell::OnceCell;
 use std::fmt::{self, Write as _};
 
 use super::value::Text;
+use crate::behaviour::Behaviour;
 use crate::policy::facts::Facts;
 use crate::policy::pattern::text;
 use crate::policy::read::never_there;
@@ -13,7 +14,9 @@ use crate::request::Request;
 /// A request and what is known about it, brought into shape once for all rules.
 pub(in crate::policy) struct Scene<'s, 'r> {
     pub(super) request: &'s Request<'r>,
-    pub(super) facts: &'s Facts,
+    pub(super) facts: &'s Facts<'s>,
+    /// Read when it is first asked for.
+    behaviour: OnceCell<Behaviour>,
     agent: Cow<'s, str>,
     /// Written when it is first asked for.
     client: OnceCell<Address>,
@@ -24,16 +27,21 @@ pub(in crate::policy) struct Scene<'s, 'r> {
 
 impl<'s, 'r> Scene<'s, 'r> {
     /// A view on a request.
-    pub(in crate::policy) fn new(request: &'s Request<'r>, facts: &'s Facts) -> Self {
+    pub(in crate::policy) fn new(request: &'s Request<'r>, facts: &'s Facts<'s>) -> Self {
         let mut readings = request.target.readings.iter().map(|p| utf8(p.into()));
         let path = readings.next().unwrap_or_default();
         let (agent, others) = (utf8(request.agent()), readings.collect());
-        Self { request, facts, agent, client: OnceCell::new(), path, others }
+        Self { request, facts, behaviour: OnceCell::new(), agent, client: OnceCell::new(), path, others }
     }
 
     /// What is known beyond the request.
-    pub(in crate::policy) fn facts(&self) -> &'s Facts {
+    pub(in crate::policy) fn facts(&self) -> &'s Facts<'s> {
         self.facts
+    }
+
+    /// How the sender behaves.
+    pub(in crate::policy) fn behaviour(&self) -> &Behaviour {
+        self.behaviour.get_or_init(|| self.facts.recall.read())
     }
 
     /// The readings of the path.

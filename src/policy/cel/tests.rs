@@ -28,12 +28,12 @@ fn compiled(text: &str, scope: Scope) -> Expression {
     outcome.expression.unwrap_or_else(|| panic!("{text}: {:?}", outcome.refusals))
 }
 
-fn known(answers: Vec<(Lookup, Answer)>) -> Facts {
+fn known(answers: Vec<(Lookup, Answer)>) -> Facts<'static> {
     Facts { load: [12.5, 1.0, 0.5], chance: 7, answers, ..Facts::default() }
 }
 
 /// What a rule makes of an expression: a strict and a lenient one.
-fn sides(text: &str, target: &str, facts: &Facts) -> ([Holds; 2], Vec<Lookup>) {
+fn sides(text: &str, target: &str, facts: &Facts<'_>) -> ([Holds; 2], Vec<Lookup>) {
     let expression = compiled(text, Scope::Rule);
     let request = request(target, &HEADERS);
     let scene = Scene::new(&request, facts);

@@ -9,6 +9,7 @@ use super::constant::Constant;
 use super::function::Function;
 use super::stop::{Budget, Fault, Stop};
 use super::value::Kind;
+use crate::behaviour::{Figure, Signal};
 use crate::policy::pattern::Pattern;
 
 /// A part of a compiled expression.
@@ -42,6 +43,8 @@ pub(super) enum Variable {
     Agent,
     Client,
     ContentLength,
+    /// A number that memory keeps.
+    Figure(Figure),
     Headers,
     Host,
     /// A load average: of one, five and fifteen minutes.
@@ -49,6 +52,7 @@ pub(super) enum Variable {
     Method,
     Path,
     Query,
+    Signal(Signal),
     Weight,
 }
 

@@ -323,7 +323,7 @@ fn the_policies_shipped_do_what_they_promise() {
 }
 
 /// Judges a plain visit with some facts.
-fn judge<R>(text: &str, facts: &Facts, then: impl FnOnce(Judged<'_>) -> R) -> R {
+fn judge<R>(text: &str, facts: &Facts<'_>, then: impl FnOnce(Judged<'_>) -> R) -> R {
     let policy = policy(text);
     let parts = Parts {
         method: b"GET",
@@ -485,3 +485,5 @@ fn a_rule_takes_the_networks_of_the_lists_it_names() {
     check(text, &from("192.0.2.1"), (Action::Deny, "bot/x"));
     check(text, &from("192.0.2.2"), (Action::Allow, "default/allow"));
 }
+
+mod behaviour;

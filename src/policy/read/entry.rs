@@ -1,5 +1,6 @@
 //! One entry of `bots`: an import or a rule.
 
+use super::behaviour;
 use super::block::{Lists, expression, globs, networks, pattern};
 use super::challenge::{self, Use};
 use super::fields::{Fields, Text};
@@ -13,6 +14,9 @@ use crate::policy::report::Report;
 use crate::policy::rule::{Asks, Matchers, Rule};
 use crate::policy::toll;
 use crate::request::Scheme;
+
+/// What a rule may ask for.
+const ACTIONS: [&str; 6] = ["ALLOW", "CHALLENGE", "DENY", "LIMIT", "WEIGH", "DEBUG_BENCHMARK"];
 
 /// What a WEIGH rule without a `weight` block adds.
 const BARE_WEIGHT: i64 = 5;
@@ -38,7 +42,7 @@ const OWN: [&str; 9] =
     ["shadow", "methods", "hosts", "paths", "scheme", "remote_networks", "ja4", "signals", "rate"];
 
 /// The keys of which a rule needs at least one.
-const MATCHERS: [&str; 12] = [
+const MATCHERS: [&str; 13] = [
     "user_agent_regex",
     "path_regex",
     "headers_regex",
@@ -51,11 +55,12 @@ const MATCHERS: [&str; 12] = [
     "paths",
     "scheme",
     "remote_networks",
+    "signals",
 ];
 
 /// What a rule cannot be judged by yet. Dropping the matcher would make the rule broader than its author meant, so
 /// the file is refused.
-const NOT_YET: [(&str, &str); 3] = [("ja4", "TLS fingerprints"), ("rate", "rates"), ("signals", "signals")];
+const NOT_YET: [(&str, &str); 1] = [("ja4", "TLS fingerprints")];
 
 /// An entry that has been read.
 pub(in crate::policy) enum Entry {
@@ -134,9 +139,16 @@ fn asks(fields: &Fields<'_>, defaults: &Defaults, report: &mut Report) -> Option
     let used = if action.as_deref() == Some("CHALLENGE") { Use::Checked } else { Use::Ignored };
     let block = fields.get("challenge").map(|n| challenge::read(n, used, Text::Exact, defaults, report));
     let adjust = weight(fields, action.as_deref(), report);
+    if let Some(rate) = fields.entry("rate")
+        && action.as_deref().is_some_and(|action| action != "LIMIT")
+    {
+        let message = "`rate` has an effect only on a rule that asks LIMIT";
+        report.error(&rate.place, message).at_key("rate").advise("write `action: LIMIT`");
+    }
     match action.as_deref() {
         Some("ALLOW") => Some(Asks::Allow),
         Some("DENY") => Some(Asks::Deny),
+        Some("LIMIT") => behaviour::rate(fields, report).map(Asks::Limit),
         Some("WEIGH") => adjust.map(Asks::Weigh),
         Some("CHALLENGE") => {
             let toll = match block {
@@ -150,7 +162,7 @@ fn asks(fields: &Fields<'_>, defaults: &Defaults, report: &mut Report) -> Option
             Some(Asks::Challenge { toll: toll::bare(defaults, report.strict), benchmark: true })
         }
         said => {
-            unknown_action(said, fields, report);
+            unknown_action(said, &ACTIONS, fields, report);
             None
         }
     }
@@ -198,6 +210,7 @@ fn matchers(fields: &Fields<'_>, allow: bool, lists: &Lists, report: &mut Report
         expression: fields.get("expression").and_then(|n| expression(n, Scope::Rule, report)),
         asns: origin::asns(fields, report),
         countries: origin::countries(fields, report),
+        signals: behaviour::signals(fields, report),
     };
     if fields.get("user_agent_regex").is_some()
         && let Some(path) = fields.get("path_regex")
@@ -213,7 +226,12 @@ fn empty(fields: &Fields<'_>, report: &mut Report) {
     let says = |node: &Node| {
         node.items().is_none_or(|i| !i.is_empty()) && node.entries().is_none_or(|e| !e.is_empty())
     };
-    let own = |key: &str| matches!(key, "methods" | "hosts" | "paths" | "scheme" | "remote_networks");
+    let own =
+        |key: &str| matches!(key, "methods" | "hosts" | "paths" | "scheme" | "remote_networks" | "signals");
+    // A limit on everything is as plain as a rule can be.
+    if fields.get("rate").is_some() && !MATCHERS.iter().any(|key| fields.entry(key).is_some()) {
+        return;
+    }
     if !MATCHERS.iter().any(|key| fields.get(key).is_some_and(|n| says(n) || own(key))) {
         let message = "this rule has no matcher, so it would match nothing or everything";
         report.error(fields.place, message).advise(format!("give it one of {}", MATCHERS.join(", ")));

@@ -1,5 +1,6 @@
 //! From nodes to rules: every key checked, every problem collected, nothing decided about requests.
 
+mod behaviour;
 mod block;
 mod challenge;
 mod entry;

@@ -11,6 +11,9 @@ use crate::policy::report::Report;
 use crate::policy::rule::{Asks, Fallback, Threshold};
 use crate::policy::toll;
 
+/// What a threshold may ask for.
+const ACTIONS: [&str; 5] = ["ALLOW", "CHALLENGE", "DENY", "WEIGH", "DEBUG_BENCHMARK"];
+
 /// Anubis's own threshold, for files that bring none.
 const BUILT_IN: &str = "legacy-anubis-behaviour";
 
@@ -84,7 +87,7 @@ fn one(node: &Node, defaults: &Defaults, report: &mut Report) -> Option<Threshol
             None
         }
         said => {
-            unknown_action(said, &fields, report);
+            unknown_action(said, &ACTIONS, &fields, report);
             None
         }
     };
@@ -118,11 +121,15 @@ pub(in crate::policy) fn said(node: Option<&Node>, defaults: &Defaults, report: 
 }
 
 /// Reports an action that is missing, unknown or in the wrong case. Nothing is said of one of the wrong type, which is reported already.
-pub(super) fn unknown_action(said: Option<&str>, fields: &Fields<'_>, report: &mut Report) {
-    let names = ["ALLOW", "CHALLENGE", "DENY", "WEIGH", "DEBUG_BENCHMARK"];
+pub(super) fn unknown_action(
+    said: Option<&str>,
+    names: &[&'static str],
+    fields: &Fields<'_>,
+    report: &mut Report,
+) {
     match (said, fields.get("action")) {
         (Some(said), Some(node)) => {
-            let near = nearest(said, names);
+            let near = nearest(said, names.iter().copied());
             let help = near.map_or_else(
                 || format!("there are {}", names.join(", ")),
                 |n| format!("did you mean `{n}`?"),

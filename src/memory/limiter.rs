@@ -1,5 +1,4 @@
-//! Bounded per-client state: who does how much.
-//! Decides nothing; the gate asks, and says what follows. Time is an argument, and nothing here expires by a clock of its own.
+//! Limits of what happens seldom: a cell a client, made when it first comes. What every request counts is in [`Table`](super::table::Table).
 
 use std::fmt;
 use std::hash::Hash;
@@ -9,89 +8,45 @@ use std::time::Duration;
 
 use moka::sync::Cache;
 
+use super::{Limit, Pace};
 use crate::clock::Timestamp;
 
-/// How much one client may do.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Limit {
-    /// How often, evenly spread; zero counts as one.
-    pub count: u32,
-    /// In how long.
-    pub per: Duration,
-    /// How often in a row after a long rest; zero counts as one.
-    pub burst: u32,
-}
-
-/// A rate limiter with one cell a client: the generic cell rate algorithm, which needs a single number and no sweeping.
+/// A rate limiter with one cell a client.
 ///
-/// The number is the theoretical arrival time: when the client would be back at rest had it kept the even pace. A cell at rest
-/// says the same as no cell, so evicting one forgives at most one burst. A cell takes about 400 bytes with a key of 16, so
-/// 10,000 clients fit 4 MB. When more are counted than fit, the rare ones go: a flood of fresh keys cannot push out a client that keeps coming.
+/// A cell at rest says the same as no cell, so evicting one forgives at most one burst. A cell takes about 400 bytes with a
+/// key of 16, so 10,000 clients fit 4 MB. When more are counted than fit, the rare ones go: a flood of fresh keys cannot
+/// push out a client that keeps coming.
 pub struct Limiter<K> {
     cells: Cache<K, Arc<AtomicU64>>,
-    /// Microseconds between two calls at the even pace.
-    pace: u64,
-    /// Microseconds that a cell may run ahead of `now`.
-    ahead: u64,
+    pace: Pace,
 }
-
-/// How far clocks of threads may differ, in microseconds, before a cell that is too far ahead means that the clock was set back.
-const SLACK: u64 = 1_000_000;
 
 impl<K: Hash + Eq + Copy + Send + Sync + 'static> Limiter<K> {
     /// A limiter that remembers at most `capacity` clients.
     pub fn new(limit: Limit, capacity: u64) -> Self {
-        let per = u64::try_from(limit.per.as_micros()).unwrap_or(u64::MAX);
-        let pace = (per / u64::from(limit.count.max(1))).max(1);
-        Self {
-            cells: Cache::builder().max_capacity(capacity).build(),
-            pace,
-            ahead: pace.saturating_mul(u64::from(limit.burst.max(1) - 1)),
-        }
+        Self { cells: Cache::builder().max_capacity(capacity).build(), pace: Pace::new(limit) }
     }
 
     /// Counts one call of this client, unless it came too early: then nothing is counted, and the error says after how long
     /// the next one is welcome. Lock-free, and no allocation once the client has a cell.
     pub fn take(&self, key: &K, now: Timestamp) -> Result<(), Duration> {
-        let now = micros(now);
         let cell = self.cells.get_with_by_ref(key, Arc::default);
-        cell.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |arrival| self.next(arrival, now))
+        cell.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |arrival| self.pace.next(arrival, now))
             .map(drop)
-            .map_err(|arrival| self.early(arrival, now))
+            .map_err(|arrival| self.pace.early(arrival, now))
     }
 
     /// What [`Limiter::take`] would say, without counting anything.
     pub fn peek(&self, key: &K, now: Timestamp) -> Result<(), Duration> {
-        let now = micros(now);
         let arrival = self.cells.get(key).map_or(0, |cell| cell.load(Ordering::Relaxed));
-        self.next(arrival, now).map(drop).ok_or_else(|| self.early(arrival, now))
-    }
-
-    /// The arrival time after one more call, if that is not too far ahead. A cell further ahead than calls can bring it was
-    /// written before the clock was set back; it is worth one call, then counts from the new time.
-    fn next(&self, arrival: u64, now: u64) -> Option<u64> {
-        let latest = now.saturating_add(self.ahead);
-        let set_back = arrival > latest.saturating_add(self.pace).saturating_add(SLACK);
-        let arrival = if set_back { latest } else { arrival.max(now) };
-        (arrival <= latest).then(|| arrival.saturating_add(self.pace))
-    }
-
-    fn early(&self, arrival: u64, now: u64) -> Duration {
-        Duration::from_micros(arrival.saturating_sub(now.saturating_add(self.ahead)))
+        self.pace.next(arrival, now).map(drop).ok_or_else(|| self.pace.early(arrival, now))
     }
 }
 
 impl<K> fmt::Debug for Limiter<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Limiter")
-            .field("pace", &self.pace)
-            .field("ahead", &self.ahead)
-            .finish_non_exhaustive()
+        f.debug_struct("Limiter").field("pace", &self.pace).finish_non_exhaustive()
     }
-}
-
-fn micros(now: Timestamp) -> u64 {
-    now.millis().saturating_mul(1000)
 }
 
 #[cfg(test)]

@@ -1,0 +1,159 @@
+//! What memory and detectors say about the sender of a request, and what follows beside the rules: limits and raises.
+
+use super::decide::Mode;
+use super::{Decision, Gate, Moment, Shadow, Verdict};
+use crate::behaviour::{Behaviour, Figure, Figures};
+use crate::clock::Timestamp;
+use crate::crypto::Kind;
+use crate::memory::{Counted, Deed, Fate, Limit, Pace, Sight};
+use crate::policy::{By, LimitRule, Rate, Toll};
+use crate::request::Request;
+use crate::signal::{self, Finding};
+
+/// The id of a clearance.
+pub(super) type ClearanceId = [u8; 16];
+
+/// How many levels are added for each mark that challenges a second pass, for a network that does not solve, and for a
+/// clearance that did too much.
+pub(super) const STEP: u8 = 2;
+
+/// The highest level that a network is raised to which solved a challenge lately.
+const SOLVERS: u8 = 16;
+
+impl Gate {
+    /// What is known about the sender of a request before it, and what its headers show.
+    pub(super) fn behaviour(&self, request: &Request<'_>, sight: &Sight, now: Timestamp) -> Behaviour {
+        let figures = self.figures(request, sight, now);
+        Behaviour { figures, signals: signal::detect(request, &figures) }
+    }
+
+    fn figures(&self, request: &Request<'_>, sight: &Sight, now: Timestamp) -> Figures {
+        let clearance = self.clearance_id(request, now);
+        let mut figures = self.state.memory.tell(sight, clearance.as_ref(), now);
+        figures.set(Figure::Attack, self.state.alarm.level(now).into());
+        figures
+    }
+
+    /// The clearance that came along, whatever it is worth here.
+    fn clearance_id(&self, request: &Request<'_>, now: Timestamp) -> Option<ClearanceId> {
+        self.clearance(request, now, |_| true, 0, |_| true).ok().map(|clearance| clearance.id)
+    }
+
+    /// Every signal of a request, raised or not, with the figures it rests on; and every figure that is not 0.
+    pub fn findings(&self, request: &Request<'_>, moment: &Moment) -> (Vec<Finding>, Vec<(Figure, u32)>) {
+        let asn = self.asn(request);
+        let sight = self.state.memory.sight(request, asn);
+        let figures = self.figures(request, &sight, moment.now);
+        let told =
+            Figure::all().map(|figure| (figure, figures.value(figure))).filter(|(_, value)| *value > 0);
+        (signal::explain(request, &figures), told.collect())
+    }
+
+    /// The level that is asked for now, where the rule asks for that of `toll`: raised under attack, and for a network that
+    /// takes challenges and does not solve them. What was paid is judged by the rule's own level. A rule that asks for a wait
+    /// asks for that wait: it has no work to raise.
+    pub(super) fn raised(&self, toll: &Toll, more: u8, request: &Request<'_>, now: Timestamp) -> Toll {
+        if toll.kind == Kind::Wait {
+            return *toll;
+        }
+        let (taken, solved) =
+            request.client.map_or((0, 0), |client| self.state.memory.challenges(client, now));
+        let mut figures = Figures::with_evidence(true);
+        figures.set(Figure::NetworkChallenged, taken);
+        figures.set(Figure::NetworkAnswered, solved);
+        let unsolved = signal::unsolved(&figures);
+        let steps = self.state.alarm.level(now) + u8::from(unsolved);
+        let most = self.settings.challenge.max_level;
+        let most = if solved > 0 { most.min(SOLVERS) } else { most };
+        let level = toll.level.saturating_add(steps * STEP + more).min(most).max(toll.level);
+        Toll { level, ..*toll }
+    }
+
+    /// Counts a request under the LIMIT rules that it met. What is denied stays denied, and counts nothing.
+    pub(super) fn limit<'g>(
+        &self,
+        rules: impl Iterator<Item = LimitRule<'g>>,
+        request: &Request<'_>,
+        cleared: Option<ClearanceId>,
+        now: Timestamp,
+        mode: Mode,
+        decision: &mut Decision<'g>,
+    ) {
+        if !matches!(decision.verdict, Verdict::Allow | Verdict::Challenge) {
+            return;
+        }
+        for LimitRule { rule, rate, shadow } in rules {
+            let held = match rate.by {
+                By::Clearance => cleared.or_else(|| self.clearance_id(request, now)),
+                _ => None,
+            };
+            let counted = match (rate.by, &held) {
+                (By::Asn, _) => Counted::Asn(self.asn(request)),
+                (By::Clearance, Some(id)) => Counted::Clearance(id),
+                (By::Clearance | By::Client, _) => Counted::Client(request.client),
+                (By::Host, _) => Counted::Host(&request.host),
+                (By::Network, _) => Counted::Network(request.client),
+                (By::Rule, _) => Counted::Everybody,
+            };
+            let Err(wait) = self.state.within(mode, &pace(rate), id_of(rule), counted, now) else { continue };
+            if shadow {
+                let would = Shadow { verdict: Verdict::Limit, rule };
+                decision.shadow = decision.shadow.or(Some(would));
+                continue;
+            }
+            self.state.metrics.limited("rule");
+            (decision.verdict, decision.rule) = (Verdict::Limit, rule);
+            (decision.retry_after, decision.toll) = (wait.as_secs() + 1, None);
+            return;
+        }
+    }
+
+    /// Takes in what a request did and what became of it.
+    pub(super) fn record(
+        &self,
+        request: &Request<'_>,
+        sight: &Sight,
+        cleared: Option<ClearanceId>,
+        verdict: Verdict,
+        now: Timestamp,
+    ) {
+        let fate = match verdict {
+            Verdict::Allow if cleared.is_some() => Fate::Cleared,
+            Verdict::Allow | Verdict::Undecided => Fate::Passed,
+            Verdict::Challenge => Fate::Challenged,
+            Verdict::Deny => Fate::Denied,
+            Verdict::Limit => Fate::Limited,
+        };
+        if verdict == Verdict::Challenge {
+            self.state.alarm.challenge(now);
+        }
+        let probe = signal::probe(request.target.raw);
+        self.state.memory.record(sight, cleared.as_ref(), Deed { fate, probe }, now);
+    }
+
+    /// Takes note of an answer that was accepted; of the same one only once.
+    pub(super) fn solved(&self, request: &Request<'_>, id: &ClearanceId, now: Timestamp) {
+        let (memory, once) = (&self.state.memory, &self.state.once);
+        if memory.take(once, ANSWERED, Counted::Clearance(id), now).is_ok() {
+            memory.answered(&memory.sight(request, self.asn(request)), now);
+        }
+    }
+}
+
+/// The limits of our own, beside those of rules.
+pub(super) const CLEARANCE: u64 = 1;
+pub(super) const AGAIN: u64 = 2;
+const ANSWERED: u64 = 3;
+
+fn pace(rate: &Rate) -> Pace {
+    Pace::new(Limit { count: rate.count, per: rate.per, burst: rate.burst })
+}
+
+/// What tells the limit of one rule from that of another, in this process and after a reload (FNV-1a).
+fn id_of(rule: &str) -> u64 {
+    rule.bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,256 @@
+//! Bounded per-client state: who does how much, and how.
+//! Decides nothing; the gate asks, and says what follows. Time is an argument, and nothing here expires by a clock of its own.
+//!
+//! Cells stand in tables of fixed size by keyed hashes: no address, agent or path is kept. A request is taken in once, when
+//! it is known what became of it ([`Memory::record`]); what was there before is told on demand ([`Memory::tell`]).
+
+mod alarm;
+mod clearance;
+mod client;
+mod fingerprint;
+mod key;
+mod limiter;
+mod network;
+mod pace;
+mod reputation;
+mod rhythm;
+mod sight;
+mod site;
+mod sketch;
+mod table;
+mod window;
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+pub use alarm::{Alarm, Marks};
+use clearance::Clearance;
+use client::Client;
+use fingerprint::Fingerprint;
+use key::{Keys, Kind};
+pub use limiter::Limiter;
+use network::{Network, Told};
+pub use pace::{Limit, Pace};
+pub use sight::Sight;
+use site::Site;
+use table::Table;
+
+use crate::behaviour::{Figure, Figures, Probe};
+use crate::clock::Timestamp;
+use crate::request::{Prefix, Request};
+
+/// The least that memory may take, in bytes.
+pub const MIN_BYTES: usize = 1 << 20;
+/// What memory may take unless it is told otherwise, in bytes.
+pub const DEFAULT_BYTES: usize = 64 << 20;
+
+/// What became of a request.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Fate {
+    /// It was challenged.
+    Challenged,
+    /// A clearance let it through.
+    Cleared,
+    /// It was denied.
+    Denied,
+    /// It was limited.
+    Limited,
+    /// It was let through without one.
+    Passed,
+}
+
+/// What memory takes note of beside the request itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Deed {
+    /// What became of it.
+    pub fate: Fate,
+    /// Whether it asked for what scanners ask for.
+    pub probe: Option<Probe>,
+}
+
+/// Whose calls a limit counts together. Where there is no evidence of one, all of those share a cell.
+#[derive(Clone, Copy, Debug)]
+pub enum Counted<'a> {
+    /// An autonomous system.
+    Asn(Option<u32>),
+    /// A clearance, by its id.
+    Clearance(&'a [u8; 16]),
+    /// An address; of IPv6 its /64.
+    Client(Option<IpAddr>),
+    /// All alike.
+    Everybody,
+    /// A host.
+    Host(&'a str),
+    /// A /24 or /48.
+    Network(Option<IpAddr>),
+}
+
+/// Everything that is remembered.
+#[derive(Debug)]
+pub struct Memory {
+    keys: Keys,
+    clients: Table<Client>,
+    networks: Table<Network>,
+    asns: Table<Network>,
+    fingerprints: Table<Fingerprint>,
+    clearances: Table<Clearance>,
+    sites: Table<Site>,
+    /// Arrival times of limits.
+    arrivals: Table<u64>,
+}
+
+impl Memory {
+    /// Empty memory that never takes more than `max_bytes`, but [`MIN_BYTES`] at least. `secret` keys the hashes, and
+    /// should be fresh for every process. Memory is taken as visitors come.
+    pub fn new(max_bytes: usize, secret: &[u8; 16]) -> Self {
+        let share = max_bytes.max(MIN_BYTES) / 64;
+        Self {
+            keys: Keys::new(secret),
+            clients: Table::new(34 * share),
+            networks: Table::new(9 * share),
+            asns: Table::new(share),
+            fingerprints: Table::new(10 * share),
+            clearances: Table::new(5 * share),
+            sites: Table::new(share),
+            arrivals: Table::new(4 * share),
+        }
+    }
+
+    /// The most bytes it takes.
+    pub fn max_bytes(&self) -> usize {
+        let Self { keys: _, clients, networks, asns, fingerprints, clearances, sites, arrivals } = self;
+        clients.max_bytes()
+            + networks.max_bytes()
+            + asns.max_bytes()
+            + fingerprints.max_bytes()
+            + clearances.max_bytes()
+            + sites.max_bytes()
+            + arrivals.max_bytes()
+    }
+
+    /// The bytes it has taken so far.
+    pub fn bytes(&self) -> usize {
+        let Self { keys: _, clients, networks, asns, fingerprints, clearances, sites, arrivals } = self;
+        clients.bytes()
+            + networks.bytes()
+            + asns.bytes()
+            + fingerprints.bytes()
+            + clearances.bytes()
+            + sites.bytes()
+            + arrivals.bytes()
+    }
+
+    /// What there is to take in of a request. `asn` is the number of the visitor's network, if it is known.
+    pub fn sight(&self, request: &Request<'_>, asn: Option<u32>) -> Sight {
+        Sight::of(&self.keys, request, asn)
+    }
+
+    /// Takes in a request. `clearance` is the id of the clearance that it showed, if it counts.
+    pub fn record(&self, sight: &Sight, clearance: Option<&[u8; 16]>, deed: Deed, now: Timestamp) {
+        if let (Some(client), Some(network)) = (sight.client, sight.network) {
+            self.clients.with(client, now, |cell| cell.record(sight, deed, now));
+            self.networks.with(network, now, |cell| cell.record(client, deed.fate, now));
+            if let Some(asn) = sight.asn {
+                self.asns.with(asn, now, |cell| cell.record(network, deed.fate, now));
+            }
+        }
+        self.fingerprints.with(sight.fingerprint, now, |cell| cell.record(sight, now));
+        self.sites.with(sight.site, now, |cell| cell.record(sight.what, now));
+        if let Some(id) = clearance {
+            let key = self.keys.of(Kind::Clearance, id);
+            self.clearances.with(key, now, |cell| cell.record(sight.network, now));
+        }
+    }
+
+    /// Takes note of an answer to a challenge that was accepted.
+    pub fn answered(&self, sight: &Sight, now: Timestamp) {
+        sight.client.iter().for_each(|key| self.clients.with(*key, now, |cell| cell.answered(now)));
+        sight.network.iter().for_each(|key| self.networks.with(*key, now, |cell| cell.answered(now)));
+        sight.asn.iter().for_each(|key| self.asns.with(*key, now, |cell| cell.answered(now)));
+    }
+
+    /// What is remembered of whoever sent a request, before that request itself. Changes nothing.
+    pub fn tell(&self, sight: &Sight, clearance: Option<&[u8; 16]>, now: Timestamp) -> Figures {
+        let mut figures = Figures::with_evidence(sight.client.is_some());
+        if let Some(key) = sight.client {
+            self.clients.look(key, |cell| cell.tell(now, &mut figures));
+        }
+        let network = |table: &Table<Network>, key: Option<u64>| {
+            key.and_then(|key| table.look(key, |cell| cell.tell(now))).unwrap_or_default()
+        };
+        let Told { rate, challenged, answered, clients } = network(&self.networks, sight.network);
+        figures.set(Figure::NetworkRate, rate);
+        figures.set(Figure::NetworkChallenged, challenged);
+        figures.set(Figure::NetworkAnswered, answered);
+        figures.set(Figure::NetworkUnsolved, challenged.saturating_sub(answered));
+        figures.set(Figure::NetworkClients, clients);
+        if sight.asn.is_some() {
+            let asn = network(&self.asns, sight.asn);
+            figures.set(Figure::AsnRate, asn.rate);
+            figures.set(Figure::AsnUnsolved, asn.challenged.saturating_sub(asn.answered));
+        }
+        self.fingerprints.look(sight.fingerprint, |cell| cell.tell(now, &mut figures));
+        self.sites.look(sight.site, |cell| cell.tell(now, &mut figures));
+        if let Some(id) = clearance {
+            self.clearances.look(self.keys.of(Kind::Clearance, id), |cell| cell.tell(now, &mut figures));
+        }
+        figures
+    }
+
+    /// How many challenges a network got in the last ten minutes, and how many it answered.
+    pub fn challenges(&self, client: IpAddr, now: Timestamp) -> (u32, u32) {
+        let key = self.keys.of(Kind::Network, Prefix::of(client).as_bytes());
+        self.networks.look(key, |cell| cell.tell(now)).map_or((0, 0), |told| (told.challenged, told.answered))
+    }
+
+    /// Counts a call under a limit, unless it came too early: then nothing is counted, and the error says after how long the
+    /// next one is welcome. `limit` tells limits apart.
+    pub fn take(
+        &self,
+        pace: &Pace,
+        limit: u64,
+        counted: Counted<'_>,
+        now: Timestamp,
+    ) -> Result<(), Duration> {
+        self.arrivals.with(self.counted(limit, counted), now, |arrival| match pace.next(*arrival, now) {
+            Some(next) => {
+                *arrival = next;
+                Ok(())
+            }
+            None => Err(pace.early(*arrival, now)),
+        })
+    }
+
+    /// What [`Memory::take`] would say, without counting anything.
+    pub fn peek(
+        &self,
+        pace: &Pace,
+        limit: u64,
+        counted: Counted<'_>,
+        now: Timestamp,
+    ) -> Result<(), Duration> {
+        let arrival = self.arrivals.look(self.counted(limit, counted), |arrival| *arrival).unwrap_or(0);
+        pace.next(arrival, now).map(drop).ok_or_else(|| pace.early(arrival, now))
+    }
+
+    fn counted(&self, limit: u64, counted: Counted<'_>) -> u64 {
+        let of = |kind: u8, bytes: &[u8]| {
+            self.keys.with(Kind::Limit, limit.rotate_left(8) ^ u64::from(kind), bytes)
+        };
+        match counted {
+            Counted::Asn(asn) => of(1, &asn.map_or([0; 4], u32::to_be_bytes)),
+            Counted::Clearance(id) => of(2, id),
+            Counted::Client(client) => {
+                of(3, client.map(sight::subnet).as_ref().map_or(&[][..], |bytes| bytes))
+            }
+            Counted::Everybody => of(4, b""),
+            Counted::Host(host) => of(5, host.as_bytes()),
+            Counted::Network(client) => {
+                of(6, client.map(Prefix::of).as_ref().map_or(&[][..], Prefix::as_bytes))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

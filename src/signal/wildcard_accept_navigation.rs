@@ -1,0 +1,18 @@
+//! `wildcard_accept_navigation`: says that it opens a page, and accepts anything for it, as programs do.
+//!
+//! Browsers ask for a page with a list that begins with `text/html`; `*/*` is what scripts send, and scripts do not navigate.
+//! May wrong: nobody that we know of. Without `Sec-Fetch-Mode` nothing says that it is a navigation.
+
+use super::Shown;
+use crate::behaviour::Signal;
+
+pub(super) const DETECTOR: Shown = Shown {
+    signal: Signal::WildcardAcceptNavigation,
+    why: |request, _| {
+        let is = |name: &str, value: &[u8]| {
+            request.headers.all(name).next().is_some_and(|line| line.trim_ascii() == value)
+        };
+        let navigates = is("sec-fetch-mode", b"navigate") && is("sec-fetch-dest", b"document");
+        (navigates && is("accept", b"*/*")).then_some("a navigation that accepts */*")
+    },
+};
