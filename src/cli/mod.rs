@@ -8,6 +8,7 @@ mod explain;
 mod flags;
 mod keygen;
 mod logs;
+mod page;
 mod serve;
 mod solve;
 
@@ -44,6 +45,8 @@ enum Command {
     Keygen(keygen::Arguments),
     /// Fetch a challenged page's challenge, solve it, and print the cookie
     Solve(solve::Arguments),
+    /// Show every page that a visitor may see, or print the template of ours
+    Page(page::Arguments),
     /// Show the settings in force, and where each comes from
     Config(config::Arguments),
 }
@@ -93,6 +96,7 @@ pub fn run(
         Command::Explain(arguments) => explain::run(arguments, sources),
         Command::Keygen(arguments) => keygen::run(arguments),
         Command::Solve(arguments) => solve::run(arguments),
+        Command::Page(arguments) => page::run(arguments, sources),
         Command::Config(arguments) => config::run(arguments, sources),
     };
     let mut stderr = io::stderr().lock();

@@ -132,6 +132,13 @@ impl Reader {
         self.problems.push(self.problem(key, self.origin(key), false, message));
     }
 
+    /// Reports what is odd about a setting without being wrong.
+    pub(super) fn remark(&mut self, key: &str, message: String) {
+        let mut problem = self.problem(key, self.origin(key), false, message);
+        problem.level = Severity::Warn;
+        self.problems.push(problem);
+    }
+
     fn problem(&self, key: &str, origin: Origin, at_name: bool, message: String) -> Problem {
         let mut problem = match &self.file {
             Some(file) if origin == Origin::File => file.problem(key, at_name, message),

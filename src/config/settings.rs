@@ -9,6 +9,7 @@ use std::time::Duration;
 use tracing_subscriber::EnvFilter;
 
 use super::listen::{Address, Listen};
+use super::page;
 use super::reader::{Reader, path_text};
 use super::secret::{read_ring, read_token};
 use super::value;
@@ -190,10 +191,7 @@ fn read_gate(reader: &mut Reader) -> gate::Settings {
             work: read_limit(reader, "limits.work", fallback.limits.work),
             wait: read_limit(reader, "limits.wait", fallback.limits.wait),
         },
-        page: crate::challenge::page::Settings {
-            name: reader.optional("page.name", line),
-            contact: reader.optional("page.contact", line),
-        },
+        page: page::read(reader),
         databases: read_databases(reader),
         resolver: None,
     }
@@ -294,7 +292,19 @@ fn read_cookie(reader: &mut Reader) -> CookieSettings {
         }
         name => Ok(name),
     });
-    CookieSettings { name, same_site, partitioned }
+    let always_secure = reader.read("cookie.secure", fallback.always_secure, |text| match text {
+        "auto" => Ok(false),
+        "always" => Ok(true),
+        _ => Err(format!("`{text}` is neither auto nor always")),
+    });
+    if partitioned && !always_secure {
+        reader.complain(
+            "cookie.partitioned",
+            "browsers keep a partitioned cookie only under https: where every visitor comes over https, say so with `cookie.secure: always`"
+                .to_owned(),
+        );
+    }
+    CookieSettings { name, same_site, partitioned, always_secure }
 }
 
 /// The highest level that settings may ask: a million attempts.
@@ -366,12 +376,4 @@ fn within(low: Duration, high: Duration) -> impl Fn(&str) -> Result<Duration, St
         }
         span => Ok(span),
     }
-}
-
-/// A short text for the page: one line, no control characters.
-fn line(text: &str) -> Result<String, String> {
-    if text.is_empty() || text.len() > 200 || text.chars().any(char::is_control) {
-        return Err("a text of one line and at most 200 bytes was expected".to_owned());
-    }
-    Ok(text.to_owned())
 }
