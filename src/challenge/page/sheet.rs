@@ -50,6 +50,7 @@ struct Job<'a> {
     target: u32,
     ttl: u16,
     method: &'a str,
+    host: &'a str,
     prefix: &'a str,
     script: String,
     /// The no-script lane, offered where the script fails.
@@ -157,6 +158,7 @@ pub(super) fn challenge<'a>(
             target: work.target,
             ttl: work.ttl,
             method: view.method,
+            host: view.host,
             prefix: &pages.prefix,
             script: script.clone(),
             wait: view.wait.map(|wait| wait.url),

@@ -31,7 +31,7 @@
       lane.textContent = say.lane;
       lane.hidden = false;
     }
-    by('go').focus();
+    if (self === top) by('go').focus();
   };
 
   // Only errors of our file count: what an extension puts into the page may break as it likes.

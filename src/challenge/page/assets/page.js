@@ -40,16 +40,17 @@ if (typeof document !== 'undefined') (() => {
     crew.forEach(member => member.worker.terminate());
   }
 
-  // Leaves the next step to the person. The focus moves to the button of an error, and nowhere else.
+  // Leaves the next step to the person. The focus moves to the button of an error, and nowhere else, and in a frame it stays where
+  // the person is.
   function offer(title, text, label, act, calmly) {
     halt();
     gate.offer(title, text, label, act);
-    if (!calmly) by('go').focus();
+    if (!calmly && self === top) by('go').focus();
   }
 
   // The ways in which a check ends, or pauses, with a person.
   const ends = {
-    cookies: () => offer(say.cookies_heading, say.cookies.replace('{host}', location.hostname), say.go_on, reload),
+    cookies: () => offer(say.cookies_heading, say.cookies.replace('{host}', job.host), say.go_on, reload),
     expired: () => offer(say.expired_heading, say.expired, say.again, reload),
     form: () => offer(say.form_heading, say.form, say.send, reload, true),
     prior: () => offer(say.prior_heading, say.prior, say.go_on, start),
@@ -179,7 +180,7 @@ if (typeof document !== 'undefined') (() => {
   // One state to look at, and nothing happens: `tollgate page --preview`.
   function show(state) {
     busy();
-    bar.value = job.k / 2;
+    bar.value = state === 'done' ? job.k : job.k / 2;
     if (ends[state]) ends[state]('wrong');
     else if (/blocked|engine|timeout/.test(state)) gate.fail(state);
     else tell(say[state]);
