@@ -171,7 +171,7 @@ fn exit_codes_tell_success_failure_usage_and_bad_settings_apart() {
 #[test]
 fn help_names_every_command_and_every_flag_of_a_setting() {
     let (_, help, _) = run(&folder(), &["--help"]);
-    for word in ["serve", "demo", "check", "explain", "keygen", "solve", "config"] {
+    for word in ["serve", "demo", "check", "explain", "keygen", "solve", "page", "config"] {
         assert!(help.lines().any(|line| line.starts_with(&format!("  {word} "))), "{word} in\n{help}");
     }
     for key in tollgate::config::KEYS {
@@ -274,6 +274,46 @@ fn the_settings_and_policies_that_documents_show_are_accepted() {
         .map(|name| root.join("examples").join(name).display().to_string());
     let (code, out, err) = run(&folder, &["check", "--config", &settings, "--policy", &policy]);
     assert_eq!((code, err.as_str()), (0, ""), "{out}");
+}
+
+#[test]
+fn the_pages_that_the_readme_shows_can_be_looked_at() {
+    let readme = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).expect("a README");
+    let folder = folder();
+    let template =
+        readme.split("```html\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a template");
+    write(&folder, "page.html", template);
+    write(
+        &folder,
+        "logo.svg",
+        "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 9 9'><path d='M0 0h9v9z'/></svg>",
+    );
+    let settings = fenced(&readme, "of tollgate.yaml: the page");
+    write(&folder, "tollgate.yaml", &format!("{}  template: page.html\n", settings.replace("  # l", "  l")));
+    let (code, out, err) = run(&folder, &["page", "--preview", "pages"]);
+    assert_eq!((code, err.as_str()), (0, ""), "{out}");
+    let read = |name: &str| fs::read_to_string(folder.path().join("pages").join(name)).expect("a page");
+    assert!(read("index.html").contains("href=\"pt-BR/cookies.html\""));
+    for page in ["de/deny.html", "de/cookies.html"] {
+        let html = read(page);
+        for part in [
+            "<p>Welcome to Readers&#39; Hall.</p>",
+            "help@readers.example",
+            "Run by volunteers.",
+            "max-width: 40rem",
+        ] {
+            assert!(html.contains(part), "{part} in {html}");
+        }
+    }
+    assert!(read("script.js").contains("onmessage"));
+    // The picture stands in the block that this template fills with words.
+    let (_, ours, _) = run(&folder, &["page", "--template"]);
+    assert!(ours.contains("{% block header %}") && ours.contains("id=\"logo\""), "{ours}");
+    write(&folder, "page.html", "{% extends 'page.html' %}\n{% block header %}{{ titel }}{% endblock %}");
+    let (code, _, err) = run(&folder, &["page", "--preview", "pages"]);
+    assert_eq!(code, 64);
+    assert!(err.contains("line 2: undefined value") && err.contains("page.template"), "{err}");
+    assert_eq!(run(&folder, &["page"]).0, 2, "it asks what is wanted");
 }
 
 #[test]

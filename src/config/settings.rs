@@ -279,12 +279,6 @@ fn read_cookie(reader: &mut Reader) -> CookieSettings {
         }
     });
     let partitioned = reader.read("cookie.partitioned", false, value::switch);
-    if partitioned && same_site != SameSite::None {
-        reader.complain(
-            "cookie.partitioned",
-            "browsers keep a partitioned cookie only with `cookie.same_site: none`".to_owned(),
-        );
-    }
     let name = reader.read("cookie.name", fallback.name, |text| match value::token(text)? {
         // `__Host-` is ours to add, and only under https; any case of it means the same to a browser.
         name if name.starts_with("__") => {
@@ -297,12 +291,9 @@ fn read_cookie(reader: &mut Reader) -> CookieSettings {
         "always" => Ok(true),
         _ => Err(format!("`{text}` is neither auto nor always")),
     });
-    if partitioned && !always_secure {
-        reader.complain(
-            "cookie.partitioned",
-            "browsers keep a partitioned cookie only under https: where every visitor comes over https, say so with `cookie.secure: always`"
-                .to_owned(),
-        );
+    if partitioned && !(same_site == SameSite::None && always_secure) {
+        let message = "browsers keep a partitioned cookie only with `cookie.same_site: none` and under https; where every visitor comes over https, say so with `cookie.secure: always`";
+        reader.complain("cookie.partitioned", message.to_owned());
     }
     CookieSettings { name, same_site, partitioned, always_secure }
 }

@@ -9,5 +9,6 @@ mod stage;
 mod explain;
 mod grpc;
 mod parity;
+mod requesters;
 mod solve;
 mod web;
