@@ -392,6 +392,57 @@ fn explain_answers_every_line_in_its_place() {
     assert!(code == 0 && out.contains("deny by bot/closed"), "{out}");
 }
 
+/// The request number that a page shows.
+fn request_number(page: &str) -> &str {
+    let after = page
+        .split("Request number: <code dir=\"ltr\">")
+        .nth(1)
+        .unwrap_or_else(|| panic!("no number: {page}"));
+    after.split('<').next().expect("the number")
+}
+
+#[test]
+fn the_number_on_a_page_is_the_one_in_the_log_and_in_the_metrics() {
+    let folder = folder();
+    write(
+        &folder,
+        "p.yaml",
+        "bots:\n  - {name: deny, action: DENY, path_regex: ^/no}\n  - {name: pay, action: CHALLENGE, path_regex: .*}\n",
+    );
+    let arguments =
+        ["--policy", "p.yaml", "--grpc", "off", "--http", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
+    let gate = Running::start(&folder, &arguments);
+    let http = gate.address("http");
+    let facts = |path: &str| {
+        format!(
+            "X-Forwarded-Uri: {path}\r\nX-Forwarded-Host: a.example\r\nUser-Agent: x\r\nAccept: text/html\r\n"
+        )
+    };
+    let mut numbers = Vec::new();
+    for (path, headers) in [
+        ("/check/pay", "User-Agent: x\r\nAccept: text/html\r\n".to_owned()),
+        ("/check/no", "User-Agent: x\r\nAccept: text/html\r\n".to_owned()),
+        ("/auth/forward", facts("/pay")),
+        ("/auth/forward", facts("/no")),
+        ("/.tollgate/page", facts("/pay")),
+        ("/.tollgate/page", facts("/no")),
+    ] {
+        let page = get(http, path, &headers);
+        let number = request_number(&page).to_owned();
+        let metrics = get(gate.address("admin"), "/metrics", "");
+        assert!(metrics.contains(&format!("# {{id=\"{number}\"}}")), "{path}: {number} in {metrics}");
+        numbers.push(number);
+    }
+    // What the lane without scripts says is in the log as well.
+    for path in ["/.tollgate/wait?t=x", "/.tollgate/wait"] {
+        numbers.push(request_number(&get(http, path, "User-Agent: x\r\nAccept: text/html\r\n")).to_owned());
+    }
+    let (_, _, log) = gate.end();
+    for number in numbers {
+        assert_eq!(log.matches(&number).count(), 1, "{number} in {log}");
+    }
+}
+
 #[test]
 fn it_starts_on_free_ports_says_where_and_ends_in_order() {
     let folder = folder();

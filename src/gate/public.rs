@@ -1,6 +1,7 @@
 //! The public prefix: what a visitor's browser may ask of us, without a clearance and without a rule.
 
 use subtle::ConstantTimeEq;
+use tracing::{field, info};
 
 use super::decide::{Mode, log};
 use super::{DecisionId, Face, Gate, Moment, Response, Verdict};
@@ -35,7 +36,10 @@ impl Gate {
     ) -> Response {
         let id = DecisionId::new(moment.seed.decision);
         match request {
-            Err(Unfit::Incomplete(_)) => self.unavailable(id),
+            Err(Unfit::Incomplete(fact)) => {
+                info!(%id, missing = fact, "cannot answer a visitor");
+                self.unavailable(id)
+            }
             Err(Unfit::Malformed(part)) => self.plain(400, format!("malformed {part}\n")),
             Ok(request) if !self.is_public(request) => self.not_found(),
             Ok(request) if self.endpoint(request) == b"page" => self.error_page(request, &asked(), moment),
@@ -127,6 +131,8 @@ impl Gate {
         }
         let decision = self.judge(None, asked, moment, Mode::Peek, &mut ());
         log(Face::Nginx, asked, &decision);
+        // Counted it was when nginx asked; the visitor is told this number.
+        self.state.remember(Face::Nginx, &decision);
         match (decision.verdict, asked) {
             // The first question was refused, this one is not: a limit ran out or a policy was loaded in between.
             (Verdict::Allow, Ok(asked)) => self.notice(403, asked, Notice::Allowed, moment),
@@ -157,6 +163,11 @@ impl Gate {
             }
         };
         self.state.metrics.answer("work", outcome);
+        if outcome != "accepted" {
+            let network = request.client.map(Prefix::of).map(field::display);
+            let id = DecisionId::new(moment.seed.decision);
+            info!(kind = "work", outcome, %id, network, host = &*request.host, "answer refused");
+        }
         response
     }
 

@@ -2,13 +2,11 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use prometheus_client::metrics::counter::Counter;
-
 use super::{Decision, Face, Limits, Verdict};
 use crate::clock::Timestamp;
 use crate::crypto::Kind;
 use crate::memory::Limiter;
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, Tally};
 use crate::request::Prefix;
 
 /// The most clearances of a kind whose rate is remembered; all three limiters full take about 40 MB.
@@ -21,7 +19,7 @@ const NETWORKS: u64 = 20_000;
 pub struct State {
     /// Every counter of the process.
     pub metrics: Metrics,
-    decisions: [[Counter; Verdict::ALL.len()]; Face::ALL.len()],
+    decisions: [[Tally; Verdict::ALL.len()]; Face::ALL.len()],
     answers: Limiter<Option<Prefix>>,
     work: Limiter<[u8; 16]>,
     wait: Limiter<[u8; 16]>,
@@ -62,12 +60,20 @@ impl State {
     /// Counts a decision.
     pub(super) fn count(&self, face: Face, decision: &Decision<'_>) {
         self.decisions[face as usize][decision.verdict as usize].inc();
+        if decision.verdict != Verdict::Allow {
+            self.remember(face, decision);
+        }
         if let Some(shadow) = decision.shadow {
             self.metrics.shadowed(shadow.verdict.as_str());
         }
         if let Some(prior) = decision.prior {
             self.metrics.clearance_refused(prior.code());
         }
+    }
+
+    /// Remembers which decision a visitor was told the number of.
+    pub(super) fn remember(&self, face: Face, decision: &Decision<'_>) {
+        self.decisions[face as usize][decision.verdict as usize].remember(decision.id.bytes());
     }
 
     /// Whether a line about something an attacker can cause at will is due: at most one a second.
