@@ -179,7 +179,7 @@ impl Gate {
         moment: &Moment,
     ) -> Result<Sealed, (Refusal, u64)> {
         let refused = |refusal| (refusal, 0);
-        if !same_origin(request) {
+        if !same_origin(request, self.visitors_scheme(request)) {
             return Err(refused(Refusal::Origin));
         }
         let text = answer_text(request, form).ok_or((Refusal::Malformed, 0))?;
@@ -197,6 +197,11 @@ impl Gate {
             .map_err(|wait| (Refusal::Many, wait.as_secs() + 1))?;
         answer.verify().map_err(refused)?;
         Ok(sealed)
+    }
+
+    /// The scheme of the address that the visitor's browser shows, as far as it is known.
+    fn visitors_scheme(&self, request: &Request<'_>) -> Scheme {
+        if self.settings.cookie.always_secure { Scheme::Https } else { request.scheme }
     }
 
     /// Runs a check of a token against this visitor and this policy.
@@ -248,7 +253,7 @@ fn answer_text(request: &Request<'_>, form: Option<&[u8]>) -> Option<Vec<u8>> {
 }
 
 /// Whether a browser that says where a post comes from says: from this very origin. Programs say nothing.
-fn same_origin(request: &Request<'_>) -> bool {
+fn same_origin(request: &Request<'_>, scheme: Scheme) -> bool {
     let site = match request.headers.single("sec-fetch-site") {
         Single::Absent => true,
         Single::Conflict => false,
@@ -258,9 +263,9 @@ fn same_origin(request: &Request<'_>) -> bool {
         Single::Absent => true,
         Single::Conflict => false,
         Single::One(origin) => origin
-            .strip_prefix(request.scheme.as_str().as_bytes())
+            .strip_prefix(scheme.as_str().as_bytes())
             .and_then(|rest| rest.strip_prefix(b"://"))
-            .is_some_and(|host| host.eq_ignore_ascii_case(request.host.authority(request.scheme))),
+            .is_some_and(|host| host.eq_ignore_ascii_case(request.host.authority(scheme))),
     };
     site && origin
 }
