@@ -1,6 +1,8 @@
 //! Counters and their names, for Prometheus. No label value is ever chosen by a visitor.
 //! Counts only; what is worth counting is decided where it happens.
 
+mod tally;
+
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -8,13 +10,15 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
+pub use tally::Tally;
+
 type Labels<const N: usize> = [(&'static str, &'static str); N];
 
 /// Every counter of the process.
 #[derive(Debug)]
 pub struct Metrics {
     registry: Registry,
-    decisions: Family<Labels<2>, Counter>,
+    decisions: Family<Labels<2>, Tally>,
     answers: Family<Labels<2>, Counter>,
     challenges: Family<Labels<1>, Counter>,
     clearances_refused: Family<Labels<1>, Counter>,
@@ -63,7 +67,11 @@ impl Metrics {
                 metric
             }};
         }
-        let decisions = register!(Family::default(), "decisions", "Verdicts by face");
+        let decisions = register!(
+            Family::default(),
+            "decisions",
+            "Verdicts by face; the exemplar is the request number of a refused one"
+        );
         let answers = register!(
             Family::default(),
             "answers",
@@ -143,7 +151,7 @@ impl Metrics {
     }
 
     /// The counter of a verdict on a face: bound once, incremented without a lookup.
-    pub fn decisions(&self, face: &'static str, verdict: &'static str) -> Counter {
+    pub fn decisions(&self, face: &'static str, verdict: &'static str) -> Tally {
         self.decisions.get_or_create_owned(&[("face", face), ("verdict", verdict)])
     }
 

@@ -190,6 +190,7 @@ fn help_names_every_command_and_every_flag_of_a_setting() {
         "solve",
         "config",
         "completions",
+        "page",
     ] {
         assert!(help.lines().any(|line| line.starts_with(&format!("  {word} "))), "{word} in\n{help}");
     }
@@ -300,6 +301,46 @@ fn the_settings_and_policies_that_documents_show_are_accepted() {
 }
 
 #[test]
+fn the_pages_that_the_readme_shows_can_be_looked_at() {
+    let readme = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).expect("a README");
+    let folder = folder();
+    let template =
+        readme.split("```html\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a template");
+    write(&folder, "page.html", template);
+    write(
+        &folder,
+        "logo.svg",
+        "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 9 9'><path d='M0 0h9v9z'/></svg>",
+    );
+    let settings = fenced(&readme, "of tollgate.yaml: the page");
+    write(&folder, "tollgate.yaml", &format!("{}  template: page.html\n", settings.replace("  # l", "  l")));
+    let (code, out, err) = run(&folder, &["page", "--preview", "pages"]);
+    assert_eq!((code, err.as_str()), (0, ""), "{out}");
+    let read = |name: &str| fs::read_to_string(folder.path().join("pages").join(name)).expect("a page");
+    assert!(read("index.html").contains("href=\"pt-BR/cookies.html\""));
+    for page in ["de/deny.html", "de/cookies.html"] {
+        let html = read(page);
+        for part in [
+            "<p>Welcome to Readers&#39; Hall.</p>",
+            "help@readers.example",
+            "Run by volunteers.",
+            "max-width: 40rem",
+        ] {
+            assert!(html.contains(part), "{part} in {html}");
+        }
+    }
+    assert!(read("script.js").contains("onmessage"));
+    // The picture stands in the block that this template fills with words.
+    let (_, ours, _) = run(&folder, &["page", "--template"]);
+    assert!(ours.contains("{% block header %}") && ours.contains("id=\"logo\""), "{ours}");
+    write(&folder, "page.html", "{% extends 'page.html' %}\n{% block header %}{{ titel }}{% endblock %}");
+    let (code, _, err) = run(&folder, &["page", "--preview", "pages"]);
+    assert_eq!(code, 64);
+    assert!(err.contains("line 2: undefined value") && err.contains("page.template"), "{err}");
+    assert_eq!(run(&folder, &["page"]).0, 2, "it asks what is wanted");
+}
+
+#[test]
 fn keys_are_made_private_rotated_and_accepted() {
     let folder = folder();
     let file = folder.path().join("keys.yaml");
@@ -373,6 +414,57 @@ fn explain_answers_every_line_in_its_place() {
     assert_eq!(answers[0]["trace"][0]["rule"], "bot/closed");
     let (code, out, _) = run(&folder, &["explain", "--policy", "policy.yaml", "-t", "/no"]);
     assert!(code == 0 && out.contains("deny by bot/closed"), "{out}");
+}
+
+/// The request number that a page shows.
+fn request_number(page: &str) -> &str {
+    let after = page
+        .split("Request number: <code dir=\"ltr\">")
+        .nth(1)
+        .unwrap_or_else(|| panic!("no number: {page}"));
+    after.split('<').next().expect("the number")
+}
+
+#[test]
+fn the_number_on_a_page_is_the_one_in_the_log_and_in_the_metrics() {
+    let folder = folder();
+    write(
+        &folder,
+        "p.yaml",
+        "bots:\n  - {name: deny, action: DENY, path_regex: ^/no}\n  - {name: pay, action: CHALLENGE, path_regex: .*}\n",
+    );
+    let arguments =
+        ["--policy", "p.yaml", "--grpc", "off", "--http", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
+    let gate = Running::start(&folder, &arguments);
+    let http = gate.address("http");
+    let facts = |path: &str| {
+        format!(
+            "X-Forwarded-Uri: {path}\r\nX-Forwarded-Host: a.example\r\nUser-Agent: x\r\nAccept: text/html\r\n"
+        )
+    };
+    let mut numbers = Vec::new();
+    for (path, headers) in [
+        ("/check/pay", "User-Agent: x\r\nAccept: text/html\r\n".to_owned()),
+        ("/check/no", "User-Agent: x\r\nAccept: text/html\r\n".to_owned()),
+        ("/auth/forward", facts("/pay")),
+        ("/auth/forward", facts("/no")),
+        ("/.tollgate/page", facts("/pay")),
+        ("/.tollgate/page", facts("/no")),
+    ] {
+        let page = get(http, path, &headers);
+        let number = request_number(&page).to_owned();
+        let metrics = get(gate.address("admin"), "/metrics", "");
+        assert!(metrics.contains(&format!("# {{id=\"{number}\"}}")), "{path}: {number} in {metrics}");
+        numbers.push(number);
+    }
+    // What the lane without scripts says is in the log as well.
+    for path in ["/.tollgate/wait?t=x", "/.tollgate/wait"] {
+        numbers.push(request_number(&get(http, path, "User-Agent: x\r\nAccept: text/html\r\n")).to_owned());
+    }
+    let (_, _, log) = gate.end();
+    for number in numbers {
+        assert_eq!(log.matches(&number).count(), 1, "{number} in {log}");
+    }
 }
 
 #[test]

@@ -12,11 +12,18 @@ pub struct CookieSettings {
     pub same_site: SameSite,
     /// Whether frames on other sites get a jar of their own (CHIPS). For sites that are served over HTTPS only.
     pub partitioned: bool,
+    /// Whether every visitor comes over HTTPS, whatever the proxy says of the scheme.
+    pub always_secure: bool,
 }
 
 impl Default for CookieSettings {
     fn default() -> Self {
-        Self { name: "tollgate".to_owned(), same_site: SameSite::Lax, partitioned: false }
+        Self {
+            name: "tollgate".to_owned(),
+            same_site: SameSite::Lax,
+            partitioned: false,
+            always_secure: false,
+        }
     }
 }
 
@@ -47,6 +54,7 @@ impl SameSite {
 pub struct Cookie {
     plain: Form,
     secure: Form,
+    always_secure: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -58,7 +66,7 @@ struct Form {
 impl Cookie {
     /// Compiles the settings, or says that the name cannot be one.
     pub fn compile(settings: &CookieSettings) -> Result<Self, NameError> {
-        let CookieSettings { name, same_site, partitioned } = settings;
+        let CookieSettings { name, same_site, partitioned, always_secure } = settings;
         let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
         let prefixed =
             ["__host-", "__secure-", "__http-"].iter().any(|p| name.to_ascii_lowercase().starts_with(p));
@@ -69,6 +77,7 @@ impl Cookie {
         let plain = if *same_site == SameSite::None || *partitioned { SameSite::Lax } else { *same_site };
         let (secure, chips) = if *partitioned { (SameSite::None, "; Partitioned") } else { (*same_site, "") };
         Ok(Self {
+            always_secure: *always_secure,
             plain: Form {
                 name: name.clone(),
                 attributes: format!("; HttpOnly; SameSite={}", plain.as_str()),
@@ -97,7 +106,7 @@ impl Cookie {
     }
 
     const fn form(&self, https: bool) -> &Form {
-        if https { &self.secure } else { &self.plain }
+        if https || self.always_secure { &self.secure } else { &self.plain }
     }
 }
 
@@ -136,6 +145,14 @@ mod tests {
             "__Host-tollgate=V; Path=/; Max-Age=7; Secure; HttpOnly; SameSite=None; Partitioned",
         );
         check(Lax, true, false, "tollgate=V; Path=/; Max-Age=7; HttpOnly; SameSite=Lax");
+    }
+
+    #[test]
+    fn where_all_is_https_the_proxys_word_does_not_matter() {
+        let settings = CookieSettings { always_secure: true, ..CookieSettings::default() };
+        let cookie = Cookie::compile(&settings).unwrap();
+        assert_eq!(cookie.name(false), "__Host-tollgate");
+        assert_eq!(cookie.header(false, "V", 7), cookie.header(true, "V", 7));
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod import;
 mod input;
 mod keygen;
 mod logs;
+mod page;
 mod policy;
 mod replay;
 mod serve;
@@ -68,6 +69,8 @@ enum Command {
     Keygen(keygen::Arguments),
     /// Fetch a challenged page's challenge, solve it, and print the cookie
     Solve(solve::Arguments),
+    /// Show every page that a visitor may see, or print the template of ours
+    Page(page::Arguments),
     /// Show the settings in force, and where each comes from
     Config(config::Arguments),
     /// Print completions for a shell
@@ -123,6 +126,7 @@ pub fn run(
         Command::Import(arguments) => import::run(arguments),
         Command::Keygen(arguments) => keygen::run(arguments),
         Command::Solve(arguments) => solve::run(arguments),
+        Command::Page(arguments) => page::run(arguments, sources),
         Command::Config(arguments) => config::run(arguments, sources),
         Command::Completions(arguments) => completions::run(arguments, Arguments::command()),
     };

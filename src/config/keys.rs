@@ -143,7 +143,12 @@ pub const KEYS: &[Key] = &[
     key(
         "cookie.partitioned",
         Some("false"),
-        "for sites that stand in other sites' frames; needs `cookie.same_site: none` and https",
+        "for sites that stand in other sites' frames; needs `cookie.same_site: none` and `cookie.secure: always`",
+    ),
+    key(
+        "cookie.secure",
+        Some("auto"),
+        "`auto`: `Secure` where the proxy says https; `always`: every visitor comes over https",
     ),
     key("wait.enabled", Some("true"), "whether visitors without scripts may wait instead"),
     key("wait.max_level", Some("16"), "the highest level that waiting stands in for"),
@@ -211,6 +216,24 @@ pub const KEYS: &[Key] = &[
     ),
     key("page.name", None, "the site's name on the pages; without it the host"),
     key("page.contact", None, "an address for visitors who are stuck, on the pages"),
+    key(
+        "page.logo",
+        None,
+        "SVG file of at most 4 KiB, shown above the heading; shapes and texts alone, nothing that acts or loads",
+    ),
+    key(
+        "page.accent",
+        None,
+        "colour of links, buttons and progress, such as `#174ea6`; each scheme gets a shade of it that can be read",
+    ),
+    key("page.footer", None, "a line at the foot of the pages"),
+    key("page.language", None, "the one language of all pages, such as `de`; without it each visitor's own"),
+    key("page.template", None, "minijinja file instead of our page; `tollgate page --template` prints ours"),
+    key(
+        "page.frame_ancestors",
+        Some("self"),
+        "which sites may show the pages in a frame: `self`, `none`, origins such as `https://portal.example`",
+    ),
     formed(key("log.format", Some("text"), "`text` or `json`, on stderr"), Form::OneOf(&["text", "json"])),
     key("log.level", Some("info"), "`error`, `warn`, `info`, `debug`, `trace`, or a tracing filter"),
 ];

@@ -5,6 +5,7 @@ mod file;
 mod keys;
 mod layer;
 mod listen;
+mod page;
 mod reader;
 mod schema;
 mod secret;

@@ -9,6 +9,7 @@ use std::time::Duration;
 use tracing_subscriber::EnvFilter;
 
 use super::listen::{Address, Listen};
+use super::page;
 use super::reader::{Reader, path_text};
 use super::secret::{read_ring, read_token};
 use super::value;
@@ -221,10 +222,7 @@ fn read_gate(reader: &mut Reader<'_>) -> gate::Settings {
         marks: ["attack.first", "attack.second"].map(|key| {
             reader.read(key, fallback.marks[usize::from(key == "attack.second")], value::number(0, 1_000_000))
         }),
-        page: crate::challenge::page::Settings {
-            name: reader.optional("page.name", line),
-            contact: reader.optional("page.contact", line),
-        },
+        page: page::read(reader),
         databases: read_databases(reader),
         resolvers: Vec::new(),
     }
@@ -312,12 +310,6 @@ fn read_cookie(reader: &mut Reader<'_>) -> CookieSettings {
         }
     });
     let partitioned = reader.read("cookie.partitioned", false, value::switch);
-    if partitioned && same_site != SameSite::None {
-        reader.complain(
-            "cookie.partitioned",
-            "browsers keep a partitioned cookie only with `cookie.same_site: none`".to_owned(),
-        );
-    }
     let name = reader.read("cookie.name", fallback.name, |text| match value::token(text)? {
         // `__Host-` is ours to add, and only under https; any case of it means the same to a browser.
         name if name.starts_with("__") => {
@@ -325,7 +317,16 @@ fn read_cookie(reader: &mut Reader<'_>) -> CookieSettings {
         }
         name => Ok(name),
     });
-    CookieSettings { name, same_site, partitioned }
+    let always_secure = reader.read("cookie.secure", fallback.always_secure, |text| match text {
+        "auto" => Ok(false),
+        "always" => Ok(true),
+        _ => Err(format!("`{text}` is neither auto nor always")),
+    });
+    if partitioned && !(same_site == SameSite::None && always_secure) {
+        let message = "browsers keep a partitioned cookie only with `cookie.same_site: none` and under https; where every visitor comes over https, say so with `cookie.secure: always`";
+        reader.complain("cookie.partitioned", message.to_owned());
+    }
+    CookieSettings { name, same_site, partitioned, always_secure }
 }
 
 /// The highest level that settings may ask: a million attempts.
@@ -411,12 +412,4 @@ fn within(low: Duration, high: Duration) -> impl Fn(&str) -> Result<Duration, St
         }
         span => Ok(span),
     }
-}
-
-/// A short text for the page: one line, no control characters.
-fn line(text: &str) -> Result<String, String> {
-    if text.is_empty() || text.len() > 200 || text.chars().any(char::is_control) {
-        return Err("a text of one line and at most 200 bytes was expected".to_owned());
-    }
-    Ok(text.to_owned())
 }

@@ -160,7 +160,17 @@ fn what_contradicts_itself_is_refused() {
         ("listen: {grpc: '127.0.0.1:9002'}", "listen.http"),
         ("replicas: 2", "replicas"),
         ("cookie: {partitioned: true}", "cookie.partitioned"),
+        ("cookie: {partitioned: true, same_site: none}", "cookie.partitioned"),
+        ("cookie: {partitioned: true, secure: always}", "cookie.partitioned"),
+        ("cookie: {secure: 'true'}", "cookie.secure"),
         ("cookie: {name: __Host-x}", "cookie.name"),
+        ("page: {accent: red}", "page.accent"),
+        ("page: {language: xx}", "page.language"),
+        ("page: {frame_ancestors: [self, none]}", "page.frame_ancestors"),
+        ("page: {frame_ancestors: portal.example}", "page.frame_ancestors"),
+        ("page: {footer: ''}", "page.footer"),
+        ("page: {logo: none.svg}", "page.logo"),
+        ("page: {template: none.html}", "page.template"),
         ("challenge: {min_level: 18, max_level: 12}", "challenge.min_level"),
         ("challenge: {level: 19}", "challenge.level"),
         ("client: {header: x_real_ip}", "client.header"),
@@ -180,6 +190,37 @@ fn what_contradicts_itself_is_refused() {
             [key],
             "{file}: {problems:?}"
         );
+    }
+}
+
+#[test]
+fn the_pages_get_their_brand_from_files_beside_the_settings() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    write(
+        "logo.svg",
+        "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 9 9'><path d='M0 0h9v9z'/></svg>",
+    );
+    write("page.html", "{% extends 'page.html' %}\n{% block header %}{{ site }}{% endblock %}");
+    let settings = "cookie: {same_site: none, partitioned: true, secure: always}\npage: {name: A, accent: '#f80', language: no, footer: B, \
+                    logo: logo.svg, template: page.html, frame_ancestors: [self, 'https://a.example']}";
+    write("settings.yaml", settings);
+    let file = folder.path().join("settings.yaml").display().to_string();
+    let sources = Sources { flags: vec![("config", vec![file])], ..Sources::default() };
+    let loaded = load(&sources).unwrap_or_else(|problems| panic!("{problems}"));
+    let page = &loaded.settings.gate.page;
+    assert!(page.logo.is_some() && page.template.is_some());
+    assert_eq!((page.language, page.footer.as_deref()), (Some("nb"), Some("B")));
+    assert_eq!(page.frame_ancestors.as_str(), "'self' https://a.example");
+    assert!(loaded.settings.gate.cookie.partitioned);
+    let remark = loaded.lints.iter().find(|l| l.key.as_deref() == Some("page.accent")).expect("a remark");
+    assert!(remark.level == Severity::Warn && remark.message.contains(&page.accent.light()), "{remark}");
+
+    write("logo.svg", "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 9 9'>\n<script/></svg>");
+    write("page.html", "{% extends 'page.html' %}\n{% block header %}\n{{ titel }}{% endblock %}");
+    let problems = load(&sources).unwrap_err().to_string();
+    for piece in ["logo.svg: line 2: a logo has no `script`", "page.html: line 3: undefined value"] {
+        assert!(problems.contains(piece), "{piece} in {problems}");
     }
 }
 

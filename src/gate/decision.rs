@@ -124,6 +124,11 @@ impl DecisionId {
     pub const fn new(bytes: [u8; 16]) -> Self {
         Self(bytes)
     }
+
+    /// The bytes.
+    pub const fn bytes(self) -> [u8; 16] {
+        self.0
+    }
 }
 
 impl fmt::Display for DecisionId {

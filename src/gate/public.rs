@@ -1,6 +1,7 @@
 //! The public prefix: what a visitor's browser may ask of us, without a clearance and without a rule.
 
 use subtle::ConstantTimeEq;
+use tracing::{field, info};
 
 use super::decide::{Mode, log};
 use super::{DecisionId, Face, Gate, Moment, Response, Verdict};
@@ -36,7 +37,10 @@ impl Gate {
     ) -> Response {
         let id = DecisionId::new(moment.seed.decision);
         match request {
-            Err(Unfit::Incomplete(_)) => self.unavailable(id),
+            Err(Unfit::Incomplete(fact)) => {
+                info!(%id, missing = fact, "cannot answer a visitor");
+                self.unavailable(id)
+            }
             Err(Unfit::Malformed(part)) => self.plain(400, format!("malformed {part}\n")),
             Ok(request) if !self.is_public(request) => self.not_found(),
             Ok(request) => match page(self.endpoint(request)) {
@@ -131,6 +135,8 @@ impl Gate {
         }
         let decision = self.judge(policy, asked, moment, Mode::Peek, &mut ());
         log(Face::Nginx, asked, &decision);
+        // Counted it was when nginx asked; the visitor is told this number.
+        self.state.remember(Face::Nginx, &decision);
         match (decision.verdict, asked) {
             // The first question was refused, this one is not: a limit ran out or a policy was loaded in between.
             (Verdict::Allow, Ok(asked)) => self.notice(403, asked, Notice::Allowed, moment),
@@ -161,6 +167,11 @@ impl Gate {
             }
         };
         self.state.metrics.answer("work", outcome);
+        if outcome != "accepted" {
+            let network = request.client.map(Prefix::of).map(field::display);
+            let id = DecisionId::new(moment.seed.decision);
+            info!(kind = "work", outcome, %id, network, host = &*request.host, "answer refused");
+        }
         response
     }
 
@@ -172,7 +183,7 @@ impl Gate {
         moment: &Moment,
     ) -> Result<Sealed, (Refusal, u64)> {
         let refused = |refusal| (refusal, 0);
-        if !same_origin(request) {
+        if !same_origin(request, self.visitors_scheme(request)) {
             return Err(refused(Refusal::Origin));
         }
         let text = answer_text(request, form).ok_or((Refusal::Malformed, 0))?;
@@ -191,6 +202,11 @@ impl Gate {
         answer.verify().map_err(refused)?;
         self.solved(request, &answer.paid().id, moment.now);
         Ok(sealed)
+    }
+
+    /// The scheme of the address that the visitor's browser shows, as far as it is known.
+    fn visitors_scheme(&self, request: &Request<'_>) -> Scheme {
+        if self.settings.cookie.always_secure { Scheme::Https } else { request.scheme }
     }
 
     /// Runs a check of a token against this visitor and this policy.
@@ -253,7 +269,7 @@ fn answer_text(request: &Request<'_>, form: Option<&[u8]>) -> Option<Vec<u8>> {
 }
 
 /// Whether a browser that says where a post comes from says: from this very origin. Programs say nothing.
-fn same_origin(request: &Request<'_>) -> bool {
+fn same_origin(request: &Request<'_>, scheme: Scheme) -> bool {
     let site = match request.headers.single("sec-fetch-site") {
         Single::Absent => true,
         Single::Conflict => false,
@@ -263,9 +279,9 @@ fn same_origin(request: &Request<'_>) -> bool {
         Single::Absent => true,
         Single::Conflict => false,
         Single::One(origin) => origin
-            .strip_prefix(request.scheme.as_str().as_bytes())
+            .strip_prefix(scheme.as_str().as_bytes())
             .and_then(|rest| rest.strip_prefix(b"://"))
-            .is_some_and(|host| host.eq_ignore_ascii_case(request.host.authority(request.scheme))),
+            .is_some_and(|host| host.eq_ignore_ascii_case(request.host.authority(scheme))),
     };
     site && origin
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Decision, DecisionId, Face, Gate, Moment, Response, Verdict};
-use crate::challenge::page::{ChallengeView, Notice, NoticeView, WaitLink, Work, security_policy};
+use crate::challenge::page::{ChallengeView, Notice, NoticeView, Page, WaitLink, Work};
 use crate::challenge::{Stamp, Token, issue_wait, issue_work};
 use crate::clearance;
 use crate::crypto::{Kind, Refusal, encode};
@@ -129,16 +129,18 @@ impl Gate {
         self.page(status, page, &nonce)
     }
 
-    fn page(&self, status: u16, page: String, nonce: &str) -> Response {
-        uncached(Response::text(status, HTML, page))
-            .header("content-security-policy", security_policy(nonce))
+    fn page(&self, status: u16, page: Page, nonce: &str) -> Response {
+        let vary = if self.pages.varies_by_language() { VARY_WITH_LANGUAGE } else { VARY };
+        uncached(Response::text(status, HTML, page.html), vary)
+            .header("content-language", page.language)
+            .header("content-security-policy", self.pages.security_policy(nonce))
             .header("referrer-policy", "same-origin")
             .header("cross-origin-resource-policy", "same-origin")
     }
 
     /// An answer for a program.
     fn short(&self, status: u16, wants: Wants, verdict: &'static str, id: DecisionId) -> Response {
-        uncached(match wants {
+        let response = match wants {
             Wants::Empty => Response::empty(status),
             Wants::Text => Response::text(status, TEXT, format!("tollgate: {verdict}, request {id}")),
             Wants::Page | Wants::Problem => {
@@ -154,12 +156,13 @@ impl Gate {
                 });
                 Response::text(status, PROBLEM, problem.to_string())
             }
-        })
+        };
+        uncached(response, VARY)
     }
 
     /// One line of plain text.
     pub(super) fn plain(&self, status: u16, text: impl Into<String>) -> Response {
-        uncached(Response::text(status, TEXT, text))
+        uncached(Response::text(status, TEXT, text), VARY)
     }
 
     /// The answer where the gate cannot decide. Closed: the app is not asked.
@@ -264,11 +267,17 @@ fn shown(target: &[u8]) -> String {
     }
 }
 
+/// What an answer of ours depends on.
+const VARY: &str = "Cookie, Accept, Sec-Fetch-Mode, Sec-Fetch-Dest, User-Agent";
+/// What a page depends on where each visitor gets a language of their own.
+const VARY_WITH_LANGUAGE: &str =
+    "Cookie, Accept, Accept-Language, Sec-Fetch-Mode, Sec-Fetch-Dest, User-Agent";
+
 /// Marks an answer as one for this visitor, now, and for nobody's index.
-fn uncached(response: Response) -> Response {
+fn uncached(response: Response, vary: &'static str) -> Response {
     response
         .header("cache-control", "no-store")
-        .header("vary", "Cookie, Accept, Sec-Fetch-Mode, Sec-Fetch-Dest, User-Agent")
+        .header("vary", vary)
         .header("x-robots-tag", "noindex")
         .header("x-content-type-options", "nosniff")
 }

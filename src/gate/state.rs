@@ -11,7 +11,7 @@ use crate::behaviour::{Signal, Signals};
 use crate::clock::Timestamp;
 use crate::crypto::Kind;
 use crate::memory::{Alarm, Counted, Limit, Limiter, Memory, Pace};
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, Tally};
 use crate::request::Prefix;
 
 /// The most networks whose answers are counted; full they take about 8 MB.
@@ -32,7 +32,7 @@ pub struct State {
     pub(super) alarm: Alarm,
     pub(super) once: Pace,
     pub(super) again: Pace,
-    decisions: [[Counter; Verdict::ALL.len()]; Face::ALL.len()],
+    decisions: [[Tally; Verdict::ALL.len()]; Face::ALL.len()],
     signals: [Counter; Signal::COUNT],
     answers: Limiter<Option<Prefix>>,
     work: Pace,
@@ -96,6 +96,9 @@ impl State {
     /// Counts a decision.
     pub(super) fn count(&self, face: Face, decision: &Decision<'_>) {
         self.decisions[face as usize][decision.verdict as usize].inc();
+        if decision.verdict != Verdict::Allow {
+            self.remember(face, decision);
+        }
         if let Some(shadow) = decision.shadow {
             self.metrics.shadowed(shadow.verdict.as_str());
         }
@@ -109,6 +112,11 @@ impl State {
         for signal in signals.iter() {
             self.signals[signal as usize].inc();
         }
+    }
+
+    /// Remembers which decision a visitor was told the number of.
+    pub(super) fn remember(&self, face: Face, decision: &Decision<'_>) {
+        self.decisions[face as usize][decision.verdict as usize].remember(decision.id.bytes());
     }
 
     /// Whether a line about something an attacker can cause at will is due: at most one a second.

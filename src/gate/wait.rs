@@ -1,10 +1,12 @@
 //! The no-script lane: a signed link that counts once its time has come.
 
-use super::{Gate, Moment, Response};
+use tracing::{field, info};
+
+use super::{DecisionId, Gate, Moment, Response};
 use crate::challenge::page::Notice;
 use crate::challenge::{Token, way_back};
 use crate::crypto::{Refusal, decode, encode};
-use crate::request::{MAX_TARGET, Request};
+use crate::request::{MAX_TARGET, Prefix, Request};
 
 impl Gate {
     /// The link of a wait: relative, with the way back signed together with its token.
@@ -41,7 +43,10 @@ impl Gate {
         if parameter(query, b"p") == Some(b"1") {
             return match self.clearance(request, moment.now, |_| true, 0, |_| true) {
                 Ok(_) => self.redirect(&path),
-                Err(_) => self.notice(403, request, Notice::CookiesBlocked { url: Some(&path) }, moment),
+                Err(_) => {
+                    tell(request, "no-cookie", moment);
+                    self.notice(403, request, Notice::CookiesBlocked { url: Some(&path) }, moment)
+                }
             };
         }
         match self
@@ -91,11 +96,13 @@ impl Gate {
         moment: &Moment,
     ) -> Response {
         self.state.metrics.answer("wait", refusal.code());
+        tell(request, refusal.code(), moment);
         self.notice(403, request, Notice::Early { seconds, url }, moment)
     }
 
     fn refuse_wait(&self, request: &Request<'_>, refusal: Refusal, moment: &Moment) -> Response {
         self.state.metrics.answer("wait", refusal.code());
+        tell(request, refusal.code(), moment);
         self.notice(403, request, Notice::WaitRefused { reason: refusal.code() }, moment)
     }
 
@@ -114,6 +121,13 @@ impl Gate {
         let tag = decode(parameter(query, b"s")?, &mut tag)?.to_vec();
         Some((token, path, tag))
     }
+}
+
+/// One line for a visitor who waited and did not get on, under the number that the page shows.
+fn tell(request: &Request<'_>, outcome: &'static str, moment: &Moment) {
+    let network = request.client.map(Prefix::of).map(field::display);
+    let id = DecisionId::new(moment.seed.decision);
+    info!(kind = "wait", outcome, %id, network, host = &*request.host, "wait refused");
 }
 
 /// The value of a parameter that stands exactly once. Values are base64url, so nothing needs decoding.

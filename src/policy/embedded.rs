@@ -1,7 +1,7 @@
 //! The policies that are part of the program: `policies/` of the repository.
 
 /// Names as they stand after `(data)/`, with their texts.
-const FILES: [(&str, &str); 92] = [
+const FILES: [(&str, &str); 93] = [
     ("agents/automation.yaml", include_str!("../../policies/agents/automation.yaml")),
     ("agents/crawlers-by-name.yaml", include_str!("../../policies/agents/crawlers-by-name.yaml")),
     ("agents/declared-bots.yaml", include_str!("../../policies/agents/declared-bots.yaml")),
@@ -74,6 +74,7 @@ const FILES: [(&str, &str); 92] = [
         "common/allow-private-addresses.yaml",
         include_str!("../../policies/common/allow-private-addresses.yaml"),
     ),
+    ("common/cors-preflight.yaml", include_str!("../../policies/common/cors-preflight.yaml")),
     ("common/json-api.yaml", include_str!("../../policies/common/json-api.yaml")),
     ("common/keep-internet-working.yaml", include_str!("../../policies/common/keep-internet-working.yaml")),
     ("common/rfc-violations.yaml", include_str!("../../policies/common/rfc-violations.yaml")),

@@ -5,7 +5,7 @@ use super::Request;
 /// The form of a refusal.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Wants {
-    /// Nothing but the headers: an image, audio, video, or an upgrade to another protocol.
+    /// Nothing but the headers: an image, audio, video, a WebSocket, or a page that is fetched before anybody asks for it.
     Empty,
     /// A page for a person.
     Page,
@@ -23,11 +23,21 @@ impl Wants {
         if header("content-type").starts_with(b"application/grpc") {
             return Self::Text;
         }
-        if request.headers.contains("upgrade") {
-            return Self::Empty;
-        }
         let (mode, destination, accept) =
             (header("sec-fetch-mode"), header("sec-fetch-dest"), header("accept"));
+        // Over HTTP/2, and through proxies that keep `Upgrade` to themselves, the key or the mode tells.
+        let upgrade = header("upgrade");
+        if !upgrade.is_empty() && !upgrade.eq_ignore_ascii_case(b"h2c")
+            || &*mode == b"websocket"
+            || request.headers.contains("sec-websocket-key")
+        {
+            return Self::Empty;
+        }
+        // A refused prefetch is thrown away, and what is asked for later is asked for anew (Chromium, Safari; older Firefox).
+        let early = ["sec-purpose", "purpose", "x-moz"].map(header);
+        if early.iter().any(|purpose| purpose.trim_ascii_start().starts_with(b"prefetch")) {
+            return Self::Empty;
+        }
         match &*destination {
             b"image" | b"audio" | b"video" | b"track" => return Self::Empty,
             b"document" | b"iframe" | b"frame" if &*mode == b"navigate" => return Self::Page,
@@ -37,7 +47,13 @@ impl Wants {
             .headers
             .iter()
             .any(|h| h.name.len() > 10 && h.name[..10].eq_ignore_ascii_case(b"sec-fetch-"));
-        let html = accept.windows(9).any(|w| w.eq_ignore_ascii_case(b"text/html"));
+        let place = |kind: &[u8]| accept.windows(kind.len()).position(|w| w.eq_ignore_ascii_case(kind));
+        // A feed reader that would take a page as well reads feeds.
+        let feed = ["application/atom+xml", "application/feed+json", "application/rss+xml"]
+            .iter()
+            .filter_map(|k| place(k.as_bytes()))
+            .min();
+        let html = place(b"text/html").is_some_and(|html| feed.is_none_or(|feed| html < feed));
         match () {
             () if !described && html => Self::Page,
             () if !described && accept.starts_with(b"image/") => Self::Empty,
@@ -66,6 +82,24 @@ mod tests {
             (&[("accept", "image/webp,*/*")], Wants::Empty),
             (&[("accept", "application/rss+xml")], Wants::Problem),
             (&[("upgrade", "websocket"), ("sec-fetch-mode", "websocket")], Wants::Empty),
+            (&[("sec-websocket-key", "x")], Wants::Empty),
+            (&[("sec-fetch-mode", "websocket"), ("sec-fetch-dest", "websocket")], Wants::Empty),
+            (&[("upgrade", "h2c"), ("accept", "text/html")], Wants::Page),
+            (
+                &[
+                    ("sec-purpose", "prefetch;prerender"),
+                    ("sec-fetch-mode", "navigate"),
+                    ("sec-fetch-dest", "document"),
+                ],
+                Wants::Empty,
+            ),
+            (&[("purpose", "prefetch"), ("accept", "text/html")], Wants::Empty),
+            (&[("x-moz", "prefetch"), ("accept", "text/html")], Wants::Empty),
+            (
+                &[("accept", "application/atom+xml, application/rss+xml;q=0.9, text/html;q=0.5")],
+                Wants::Problem,
+            ),
+            (&[("accept", "text/html, application/rss+xml;q=0.5")], Wants::Page),
             (&[("content-type", "application/grpc+proto"), ("accept", "text/html")], Wants::Text),
             (&[], Wants::Problem),
         ];

@@ -43,21 +43,27 @@ export function check(name, needs, body, more = false) {
   test(name, {skip: missing(needs) || more, timeout: 120000}, body);
 }
 
-/** Starts a fresh browser, gives `body` a visit in it, and ends it whatever happens. */
-export async function withVisit(name, options, body) {
+/** Starts a fresh browser, gives `body` a tab of it, and ends it whatever happens. */
+export async function start(name, options, body) {
   const profile = fs.mkdtempSync(path.join(os.tmpdir(), 'tollgate-browser-'));
   let browser;
   try {
     browser = await (name === 'firefox' ? firefox(options) : chromium(options, profile));
-    const page = await browser.newPage();
-    if (options.noScript && name === 'chromium') await page.setJavaScriptEnabled(false);
-    await page.evaluateOnNewDocument(tellBackends);
-    if (options.before) await page.evaluateOnNewDocument(options.before);
-    return await body(new Visit(page));
+    return await body(await browser.newPage());
   } finally {
     if (browser) await browser.close().catch(() => {});
     fs.rmSync(profile, {recursive: true, force: true, maxRetries: 3});
   }
+}
+
+/** As above, with a visit in the tab. */
+export function withVisit(name, options, body) {
+  return start(name, options, async page => {
+    if (options.noScript && name === 'chromium') await page.setJavaScriptEnabled(false);
+    await page.evaluateOnNewDocument(tellBackends);
+    if (options.before) await page.evaluateOnNewDocument(options.before);
+    return body(new Visit(page));
+  });
 }
 
 function chromium(options, profile) {

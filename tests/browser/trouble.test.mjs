@@ -1,6 +1,6 @@
 // Browsers that something is wrong with: the page falls back and passes, or says why within 15 s. Forms are never sent by themselves.
 import assert from 'node:assert/strict';
-import {address, base, check, pause, prefix, withVisit} from './gate.mjs';
+import {address, base, check, get, pause, prefix, withVisit} from './gate.mjs';
 
 const fallsBack = {
   'Worker is missing': () => { delete self.Worker; },
@@ -106,9 +106,81 @@ for (const name of ['chromium', 'firefox']) {
       self.fetch = (url, init) => String(url).endsWith('answer') ? Promise.resolve(new Response('expired', {status: 403})) : fetch(url, init);
     }}, async visit => {
       await visit.open(address());
-      assert.match((await visit.offer(15000)).status, /expired/);
+      assert.match((await visit.offer(15000)).heading, /too long/);
       await pause(3000);
       assert.equal(visit.documents.length, 1);
+    }));
+
+  check(`B13 ${name}: a tab that is too slow every time starts afresh once, then asks`, name, () =>
+    withVisit(name, {before: () => {
+      const [fetch, now] = [self.fetch, Date.now];
+      self.fetch = (url, init) => {
+        if (!String(url).endsWith('answer')) return fetch(url, init);
+        Date.now = () => now() + 3600000;
+        return Promise.resolve(new Response('expired', {status: 403}));
+      };
+    }}, async visit => {
+      await visit.open(address());
+      assert.match((await visit.offer(15000)).heading, /too long/);
+      await pause(3000);
+      assert.deepEqual(visit.documents.map(d => d.status), [403, 403], 'one page, and one more');
+    }));
+
+  check(`${name}: a site that asks again right after the cookie came back is no loop`, name, () =>
+    withVisit(name, {before: () => {
+      const fetch = self.fetch;
+      // What a proxy does that takes one scheme for another on one of its two routes.
+      self.fetch = (url, init) => /answer|check/.test(url) ? Promise.resolve(new Response(null, {status: 204})) : fetch(url, init);
+    }}, async visit => {
+      await visit.open(address());
+      await visit.until(() => visit.documents.length === 2, 15000, 'the page reloads once');
+      assert.match((await visit.offer(15000)).heading, /One more check/);
+      await pause(3000);
+      assert.equal(visit.documents.length, 2, 'and not by itself again');
+    }));
+
+  check(`${name}: a device that is offline is told so, and goes on when it is back`, name, () =>
+    withVisit(name, {before: () => {
+      const fetch = self.fetch;
+      let online = true;
+      Object.defineProperty(navigator, 'onLine', {get: () => online});
+      self.back = () => {
+        self.fetch = fetch;
+        online = true;
+        dispatchEvent(new Event('online'));
+      };
+      self.fetch = (url, init) => {
+        online = false;
+        return Promise.reject(new TypeError('network'));
+      };
+    }}, async visit => {
+      await visit.open(address());
+      await visit.until(() => visit.page.evaluate(() => /offline/.test(document.getElementById('status').textContent)), 15000, 'it says so');
+      await visit.page.evaluate(() => self.back());
+      await visit.arrival(10000);
+    }));
+
+  check(`${name}: an answer that comes too often waits as long as it is told`, name, () =>
+    withVisit(name, {before: () => {
+      const fetch = self.fetch;
+      let asked = 0;
+      self.fetch = (url, init) => String(url).endsWith('answer') && !asked++
+        ? Promise.resolve(new Response('many', {status: 429, headers: {'retry-after': '3'}})) : fetch(url, init);
+    }}, async visit => {
+      const begun = Date.now();
+      await visit.open(address());
+      await visit.arrival(15000);
+      assert.ok(Date.now() - begun > 3000);
+    }));
+
+  check(`B9 ${name}: whatever it is that never ends is said after a while`, name, () =>
+    withVisit(name, {before: () => {
+      delete self.Worker;
+      crypto.subtle.digest = () => new Promise(() => {});
+    }}, async visit => {
+      await visit.open(address());
+      assert.match((await visit.offer(25000)).status, /timeout/);
+      assert.ok(await visit.page.evaluate(() => !document.getElementById('lane').hidden), 'the wait lane is offered');
     }));
 
   for (const where of ['same origin', 'another site']) {
@@ -144,7 +216,7 @@ check('B9 chromium: the page\'s file is blocked: says why and leaves a way on', 
     await session.send('Network.setBlockedURLs', {urls: [`*${prefix}static/*`]});
     await visit.open(address());
     const words = await visit.offer(15000);
-    assert.match(words.status, /script/);
+    assert.match(words.status, /blocked/);
     assert.ok(await visit.page.evaluate(() => !document.getElementById('lane').hidden), 'the wait lane is offered');
     assert.equal(visit.documents.length, 1);
   }));
@@ -174,4 +246,22 @@ check('chromium, six times slower: passes', 'chromium', () =>
     await visit.page.emulateCPUThrottling(6);
     await visit.open(address());
     await visit.arrival(30000);
+  }));
+
+check('chromium: scripts that are blocked rather than off leave the wait', 'chromium', () =>
+  withVisit('chromium', {}, async visit => {
+    // What a content blocker does: the policy forbids every script, and `noscript` stays away since scripting is on.
+    await visit.page.setRequestInterception(true);
+    visit.page.on('request', async request => {
+      if (!request.isNavigationRequest()) return request.continue();
+      const answer = await get(request.url(), {...request.headers(), accept: 'text/html'});
+      await request.respond({status: answer.status, headers: {...answer.headers, 'content-security-policy': "script-src 'none'"}, body: answer.body});
+    });
+    await visit.open(address());
+    const seen = await visit.page.evaluate(() => ({
+      text: document.body.innerText, bar: document.getElementById('bar').offsetParent, link: document.querySelector('.off a').href,
+    }));
+    assert.match(seen.text, /off or blocked/);
+    assert.equal(seen.bar, null, 'no bar that never moves');
+    assert.match(seen.link, /wait\?t=/);
   }));

@@ -77,6 +77,11 @@ impl Ask {
         self.policy.map_or_else(String::new, |name| format!("/{name}"))
     }
 
+    /// As nginx asks for the page in place of a refused request.
+    pub(crate) fn error_page(&self) -> String {
+        self.forward().replacen(" /auth/forward ", " /.tollgate/page ", 1)
+    }
+
     /// As a proxy passes a request to the public prefix.
     pub(crate) fn public(&self) -> String {
         self.check().replacen(" /check", " ", 1)

@@ -18,6 +18,7 @@ mod grpc;
 mod lookups;
 mod parity;
 mod reload;
+mod requesters;
 mod sites;
 mod solve;
 mod web;

@@ -4,8 +4,54 @@ use serde::{Deserialize, Serialize};
 
 use super::PageError;
 
-/// Every language: its tag in lower case, and its file. The first is the one for everybody whose languages are not here.
-const FILES: &[(&str, &str)] = &[("en", include_str!("assets/languages/en.json"))];
+/// Every language: its tag, and its file. The first is the one for everybody whose languages are not here.
+const FILES: &[(&str, &str)] = &[
+    ("en", include_str!("assets/languages/en.json")),
+    ("ar", include_str!("assets/languages/ar.json")),
+    ("bg", include_str!("assets/languages/bg.json")),
+    ("cs", include_str!("assets/languages/cs.json")),
+    ("de", include_str!("assets/languages/de.json")),
+    ("es", include_str!("assets/languages/es.json")),
+    ("et", include_str!("assets/languages/et.json")),
+    ("fi", include_str!("assets/languages/fi.json")),
+    ("fil", include_str!("assets/languages/fil.json")),
+    ("fr", include_str!("assets/languages/fr.json")),
+    ("he", include_str!("assets/languages/he.json")),
+    ("hr", include_str!("assets/languages/hr.json")),
+    ("is", include_str!("assets/languages/is.json")),
+    ("it", include_str!("assets/languages/it.json")),
+    ("ja", include_str!("assets/languages/ja.json")),
+    ("lt", include_str!("assets/languages/lt.json")),
+    ("nb", include_str!("assets/languages/nb.json")),
+    ("nl", include_str!("assets/languages/nl.json")),
+    ("nn", include_str!("assets/languages/nn.json")),
+    ("pl", include_str!("assets/languages/pl.json")),
+    ("pt-BR", include_str!("assets/languages/pt-BR.json")),
+    ("ru", include_str!("assets/languages/ru.json")),
+    ("sv", include_str!("assets/languages/sv.json")),
+    ("tr", include_str!("assets/languages/tr.json")),
+    ("uk", include_str!("assets/languages/uk.json")),
+    ("vi", include_str!("assets/languages/vi.json")),
+    ("zh-CN", include_str!("assets/languages/zh-CN.json")),
+    ("zh-TW", include_str!("assets/languages/zh-TW.json")),
+];
+
+/// Ranges that stand for a language of ours under another name: older tags, scripts, regions, and what its readers read as well.
+const ALIASES: &[(&str, &str)] = &[
+    ("bs", "hr"),
+    ("cmn", "zh-CN"),
+    ("cmn-hant", "zh-TW"),
+    ("iw", "he"),
+    ("no", "nb"),
+    ("pt", "pt-BR"),
+    ("sh", "hr"),
+    ("tl", "fil"),
+    ("yue", "zh-TW"),
+    ("zh", "zh-CN"),
+    ("zh-hant", "zh-TW"),
+    ("zh-hk", "zh-TW"),
+    ("zh-mo", "zh-TW"),
+];
 
 /// How many entries of `Accept-Language` are read; browsers send up to about ten.
 const MAX_RANGES: usize = 20;
@@ -16,12 +62,13 @@ const MAX_RANGES: usize = 20;
 pub(super) struct Language {
     /// The tag, as in the `lang` attribute.
     pub lang: String,
+    /// What the language calls itself.
+    pub name: String,
     /// The direction of writing: `ltr` or `rtl`.
     pub dir: String,
     pub challenge: ChallengeTexts,
     pub script: ScriptTexts,
     pub notice: NoticeTexts,
-    pub go_on: String,
     pub contact: String,
     pub request: String,
 }
@@ -52,6 +99,7 @@ pub(super) struct ScriptTexts {
     half: String,
     done: String,
     retrying: String,
+    offline: String,
     pub cookies_heading: String,
     pub cookies: String,
     form_heading: String,
@@ -60,11 +108,17 @@ pub(super) struct ScriptTexts {
     prior: String,
     refused_heading: String,
     refused: String,
+    expired_heading: String,
+    expired: String,
     failed_heading: String,
-    failed: String,
+    blocked: String,
+    worker: String,
+    engine: String,
+    timeout: String,
+    help: String,
     silent_heading: String,
     silent: String,
-    go_on: String,
+    pub go_on: String,
     send: String,
     again: String,
     lane: String,
@@ -94,15 +148,26 @@ pub(super) fn load() -> Result<Vec<Language>, PageError> {
     FILES.iter().map(read).collect()
 }
 
-/// The language that the browser likes best among ours; the first of ours when it likes none.
-pub(super) fn choose<'l>(languages: &'l [Language], accept_language: &[u8]) -> &'l Language {
-    let tags: Vec<&str> = languages.iter().map(|l| l.lang.as_str()).collect();
-    &languages[preferred(&tags, accept_language)]
+/// The tag of ours that a tag means, as `page.language` may name it.
+pub(super) fn tag(wanted: &str) -> Option<&'static str> {
+    find(wanted).map(|place| FILES[place].0)
 }
 
-/// The place of the best match. A range matches the tag it names, else a tag that it is a narrower form of (`de-AT` finds `de`), else a
-/// tag of the same language (`pt` finds `pt-BR`). Among equal weights the earlier range wins. Whatever cannot be read is passed over.
-fn preferred(tags: &[&str], accept_language: &[u8]) -> usize {
+/// Every tag of ours.
+pub(super) fn tags() -> impl Iterator<Item = &'static str> {
+    FILES.iter().map(|(tag, _)| *tag)
+}
+
+/// The language that the browser likes best among ours; the first of ours when it likes none.
+/// Its place and its tag.
+pub(super) fn choose(accept_language: &[u8]) -> (usize, &'static str) {
+    let place = preferred(accept_language);
+    (place, FILES[place].0)
+}
+
+/// The place of the best match. Among equal weights the earlier range wins. Whatever cannot be read is passed over, and so is `*`:
+/// whoever takes any language gets the first of ours anyway.
+fn preferred(accept_language: &[u8]) -> usize {
     let mut best = (0, 0);
     for entry in accept_language.split(|&b| b == b',').take(MAX_RANGES) {
         let Ok(entry) = std::str::from_utf8(entry) else { continue };
@@ -110,7 +175,7 @@ fn preferred(tags: &[&str], accept_language: &[u8]) -> usize {
         let range = parts.next().unwrap_or_default();
         let weight = parts.next().map_or(Some(1000), weight).unwrap_or(0);
         if weight > best.0
-            && let Some(place) = find(tags, range)
+            && let Some(place) = find(range)
         {
             best = (weight, place);
         }
@@ -127,21 +192,20 @@ fn weight(parameter: &str) -> Option<u16> {
 /// The longest language range that is looked up, in bytes (RFC 5646, 4.4.1).
 const MAX_RANGE: usize = 35;
 
-fn find(tags: &[&str], range: &str) -> Option<usize> {
+/// The language that a range names, itself or in a wider form (RFC 4647, 3.4): `de-AT` finds `de`, `zh-Hant-HK` what `zh-Hant` stands for.
+fn find(range: &str) -> Option<usize> {
     if range.len() > MAX_RANGE {
         return None;
     }
-    let is = |wanted: &str| tags.iter().position(|tag| tag.eq_ignore_ascii_case(wanted));
     let mut wanted = range;
     loop {
-        if let Some(place) = is(wanted) {
+        let alias = ALIASES.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted));
+        let ours = alias.map_or(wanted, |(_, tag)| tag);
+        if let Some(place) = FILES.iter().position(|(tag, _)| tag.eq_ignore_ascii_case(ours)) {
             return Some(place);
         }
-        let Some((shorter, _)) = wanted.rsplit_once('-') else { break };
-        wanted = shorter;
+        wanted = wanted.rsplit_once('-')?.0;
     }
-    let same = |tag: &&str| tag.split('-').next().is_some_and(|primary| primary.eq_ignore_ascii_case(wanted));
-    tags.iter().position(same)
 }
 
 /// Puts values into a text's places, each once: what a value holds is never taken for a place.
@@ -166,45 +230,4 @@ pub(super) fn fill(text: &str, values: &[(&str, &str)]) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_browsers_wish_decides() {
-        let tags = ["en", "de", "pt-BR", "zh-Hant"];
-        let rows: [(&[u8], &str); 14] = [
-            (b"", "en"),
-            (b"de", "de"),
-            (b"fr, de;q=0.5, en;q=0.4", "de"),
-            (b"en;q=0.4,DE-at;q=0.9", "de"),
-            (b"pt-PT", "pt-BR"),
-            (b"pt", "pt-BR"),
-            (b"zh-Hant-TW,en;q=0.1", "zh-Hant"),
-            (b"de;q=0, en;q=0.1", "en"),
-            (b"de;q=2", "en"),
-            (b"de;q=x", "en"),
-            (b"*", "en"),
-            (b"\xff\xfe, de", "de"),
-            (b"de;q=0.5, pt;q=0.5", "de"),
-            (b";;;,,,--", "en"),
-        ];
-        for (accept, want) in rows {
-            assert_eq!(tags[preferred(&tags, accept)], want, "{}", accept.escape_ascii());
-        }
-    }
-
-    #[test]
-    fn every_language_is_complete_and_named_after_itself() {
-        let languages = load().unwrap();
-        for ((tag, _), language) in FILES.iter().zip(&languages) {
-            assert_eq!(*tag, language.lang.to_ascii_lowercase());
-            assert!(["ltr", "rtl"].contains(&language.dir.as_str()), "{tag}");
-        }
-    }
-
-    #[test]
-    fn values_are_never_taken_for_places() {
-        let values = [("{site}", "{host}"), ("{host}", "<b>")];
-        assert_eq!(fill("{site} on {host}, {x} {", &values), "{host} on <b>, {x} {");
-    }
-}
+mod tests;

@@ -4,9 +4,12 @@
 //! It issues nothing and judges nothing; tokens, links and reasons are handed in by the gate, which also owns status and headers.
 
 mod asset;
+mod brand;
 mod language;
+mod preview;
 mod sheet;
 mod squeeze;
+mod template;
 #[cfg(test)]
 mod tests;
 mod view;
@@ -15,20 +18,33 @@ use std::fmt;
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
-use minijinja::{AutoEscape, Environment, Output, State, Value, escape_formatter};
+use minijinja::{AutoEscape, Environment, Output, State, UndefinedBehavior, Value, escape_formatter};
 use thiserror::Error;
+use tracing::error;
 
 pub use asset::Asset;
+pub use brand::{Accent, FrameAncestors, Logo, LogoError, Settings};
 use language::Language;
+pub use preview::Preview;
+use sheet::Sheet;
+pub use template::{BUILT_IN, Template, TemplateError};
 pub use view::{ChallengeView, Notice, NoticeView, WaitLink, Work};
 
-/// What an operator may say on the pages.
-#[derive(Clone, Debug, Default)]
-pub struct Settings {
-    /// The site's name; the host of the request when missing.
-    pub name: Option<String>,
-    /// Whom a stuck visitor may ask: a mail address or an `https://` address becomes a link, anything else stands as text.
-    pub contact: Option<String>,
+/// A page, ready to be sent.
+#[derive(Clone, Debug)]
+pub struct Page {
+    /// Its source.
+    pub html: String,
+    /// The tag of the language it is written in.
+    pub language: &'static str,
+}
+
+/// The tag of the language of ours that a tag means, such as `pt-BR` for `pt`; else every tag there is.
+pub fn language_tag(wanted: &str) -> Result<&'static str, String> {
+    language::tag(wanted).ok_or_else(|| {
+        let all: Vec<_> = language::tags().collect();
+        format!("`{wanted}` is no language of the pages; there are {}", all.join(", "))
+    })
 }
 
 /// The pages and their assets. Built once, shared by all requests.
@@ -57,9 +73,18 @@ impl Pages {
         let mut templates = Environment::new();
         templates.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
         templates.set_formatter(escape);
-        templates.add_global("style", Value::from_safe_string(squeeze::css(STYLE)));
+        templates.set_undefined_behavior(UndefinedBehavior::Strict);
+        let style = squeeze::css(STYLE)
+            .replace("@light@", &settings.accent.light())
+            .replace("@dark@", &settings.accent.dark());
+        templates.add_global("style", Value::from_safe_string(style));
         templates.add_global("guard", Value::from_safe_string(squeeze::js(GUARD)));
-        templates.add_template(PAGE, TEMPLATE)?;
+        for (name, source) in template::PARTS {
+            templates.add_template(name, source)?;
+        }
+        if let Some(own) = &settings.template {
+            templates.add_template_owned(template::OWN, own.source().to_owned())?;
+        }
         let script = Asset::script();
         Ok(Self {
             templates,
@@ -72,13 +97,31 @@ impl Pages {
     }
 
     /// The page that lets a browser pay, or wait where scripts are off.
-    pub fn challenge(&self, view: &ChallengeView<'_>) -> String {
-        self.render(&sheet::challenge(self, view))
+    pub fn challenge(&self, view: &ChallengeView<'_>) -> Page {
+        let (tag, texts) = self.language(view.accept_language);
+        let script = format!("{}static/{}", self.prefix, self.script_name);
+        Page { html: self.render(&sheet::challenge(self, texts, view, script, None)), language: tag }
     }
 
     /// A page that says what happened and what to do about it.
-    pub fn notice(&self, view: &NoticeView<'_>) -> String {
-        self.render(&sheet::notice(self, view))
+    pub fn notice(&self, view: &NoticeView<'_>) -> Page {
+        let (tag, texts) = self.language(view.accept_language);
+        Page { html: self.render(&sheet::notice(self, texts, view)), language: tag }
+    }
+
+    /// The content security policy of every page. `nonce` is new for each response.
+    pub fn security_policy(&self, nonce: &str) -> String {
+        // `form-action 'none'` would make Chromium block the form that is sent again on reload.
+        format!(
+            "default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; worker-src 'self'; connect-src 'self'; \
+             img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors {}",
+            self.settings.frame_ancestors.as_str()
+        )
+    }
+
+    /// Whether each visitor gets a language of their own.
+    pub fn varies_by_language(&self) -> bool {
+        self.settings.language.is_none()
     }
 
     /// The file `static/<name>`, if the pages of this build load one of that name.
@@ -86,15 +129,28 @@ impl Pages {
         (name == self.script_name).then_some(&self.script)
     }
 
-    fn language(&self, accept_language: &[u8]) -> &Language {
-        language::choose(&self.languages, accept_language)
+    fn language(&self, accept_language: &[u8]) -> (&'static str, &Language) {
+        let wanted = self.settings.language.map_or(accept_language, str::as_bytes);
+        let (place, tag) = language::choose(wanted);
+        (tag, &self.languages[place])
     }
 
-    fn render(&self, sheet: &sheet::Sheet<'_>) -> String {
-        self.templates
-            .get_template(PAGE)
-            .and_then(|page| page.render(Value::from(Serde(sheet))))
+    fn render(&self, sheet: &Sheet<'_>) -> String {
+        if self.settings.template.is_some() {
+            // It was tried with every state when it was read; what it cannot show all the same, ours can.
+            match self.render_with(template::OWN, sheet) {
+                Ok(page) => return page,
+                Err(error) => {
+                    error!(%error, "the template of `page.template` failed, and our own page is shown")
+                }
+            }
+        }
+        self.render_with(template::PAGE, sheet)
             .expect("the template was compiled at start, and no value of a sheet can make it fail")
+    }
+
+    fn render_with(&self, template: &str, sheet: &Sheet<'_>) -> Result<String, minijinja::Error> {
+        self.templates.get_template(template)?.render(Value::from(Serde(sheet)))
     }
 }
 
@@ -106,15 +162,6 @@ impl fmt::Debug for Pages {
             .field("script", &self.script_name)
             .finish_non_exhaustive()
     }
-}
-
-/// The content security policy of every page of ours. `nonce` is new for each response.
-pub fn security_policy(nonce: &str) -> String {
-    // `form-action 'none'` would make Chromium block the form that is sent again on reload.
-    format!(
-        "default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; worker-src 'self'; connect-src 'self'; \
-         img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'self'"
-    )
 }
 
 /// Why the pages could not be built.
@@ -157,8 +204,5 @@ fn escape(out: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -> Res
     Ok(out.write_str(rest)?)
 }
 
-/// The name ends in `.html`, which switches escaping on.
-const PAGE: &str = "page.html";
-const TEMPLATE: &str = include_str!("assets/page.html");
 const STYLE: &str = include_str!("assets/page.css");
 const GUARD: &str = include_str!("assets/guard.js");

@@ -4,7 +4,7 @@ use minijinja::Value;
 use serde::Serialize;
 
 use super::language::{Language, ScriptTexts, fill};
-use super::{ChallengeView, Notice, NoticeView, Pages, WaitLink};
+use super::{ChallengeView, Logo, Notice, NoticeView, Pages, WaitLink};
 
 /// What the template reads.
 #[derive(Serialize)]
@@ -15,6 +15,10 @@ pub(super) struct Sheet<'a> {
     title: String,
     heading: &'a str,
     intro: String,
+    /// The site's name.
+    site: &'a str,
+    /// The logo's address.
+    logo: Option<&'a str>,
     progress: &'a str,
     lane: Vec<String>,
     link: Option<Link<'a>>,
@@ -24,6 +28,7 @@ pub(super) struct Sheet<'a> {
     script: String,
     why: Option<Why<'a>>,
     contact: Option<Contact<'a>>,
+    footer: Option<&'a str>,
     request_label: &'a str,
     request_id: &'a str,
 }
@@ -45,12 +50,16 @@ struct Job<'a> {
     target: u32,
     ttl: u16,
     method: &'a str,
+    host: &'a str,
     prefix: &'a str,
     script: String,
     /// The no-script lane, offered where the script fails.
     wait: Option<&'a str>,
     /// Whether the person is asked before the work begins.
     ask: bool,
+    /// A state to look at, in which nothing happens; previews alone have one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    show: Option<&'a str>,
     texts: &'a ScriptTexts,
 }
 
@@ -90,9 +99,42 @@ impl<'a> Contact<'a> {
     }
 }
 
-/// Fills the challenge page.
-pub(super) fn challenge<'a>(pages: &'a Pages, view: &ChallengeView<'a>) -> Sheet<'a> {
-    let texts = pages.language(view.accept_language);
+impl<'a> Sheet<'a> {
+    /// The page, but it never goes on by itself.
+    pub(super) fn staying(self) -> Self {
+        Self { link: self.link.map(|link| Link { refresh: None, ..link }), ..self }
+    }
+
+    /// The page as a browser without scripts shows it.
+    pub(super) fn without_script(self) -> Self {
+        Self { job: None, ..self }
+    }
+
+    /// What a template must show of this sheet, each as it stands in the page.
+    pub(super) fn essentials(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let ids = ["heading", "intro", "status", "bar", "more", "go", "lane"];
+        let ids = ids.into_iter().filter(|_| self.job.is_some()).map(|id| ("an id", format!("id=\"{id}\"")));
+        let texts = [
+            ("`lang`", format!("lang=\"{}\"", self.lang)),
+            ("`dir`", format!("dir=\"{}\"", self.dir)),
+            ("`heading`", self.heading.to_owned()),
+            ("`intro`", self.intro.clone()),
+            ("`request_id`", self.request_id.to_owned()),
+        ];
+        let lines = self.lane.iter().map(|line| ("a line of `lane`", line.clone()));
+        let link = self.link.as_ref().map(|link| ("`link.url`", format!("href=\"{}\"", link.url)));
+        texts.into_iter().chain(ids).chain(lines).chain(link)
+    }
+}
+
+/// Fills the challenge page. `show` is the state of a preview.
+pub(super) fn challenge<'a>(
+    pages: &'a Pages,
+    texts: &'a Language,
+    view: &ChallengeView<'a>,
+    script: String,
+    show: Option<&'a str>,
+) -> Sheet<'a> {
     let say = &texts.challenge;
     let plain = matches!(view.method, "GET" | "HEAD");
     let mut sheet = sheet(pages, texts, view.host, view.request_id, view.nonce);
@@ -109,7 +151,6 @@ pub(super) fn challenge<'a>(pages: &'a Pages, view: &ChallengeView<'a>) -> Sheet
         sheet.lane = vec![say.script_needed.clone()];
     }
     if let Some(work) = view.work {
-        let script = format!("{}static/{}", pages.prefix, pages.script_name);
         let job = Job {
             token: work.token,
             k: work.k,
@@ -117,11 +158,13 @@ pub(super) fn challenge<'a>(pages: &'a Pages, view: &ChallengeView<'a>) -> Sheet
             target: work.target,
             ttl: work.ttl,
             method: view.method,
+            host: view.host,
             prefix: &pages.prefix,
             script: script.clone(),
             wait: view.wait.map(|wait| wait.url),
             // A level that was too low or a life that is over is cured by paying; anything else would end in a loop.
             ask: view.prior_is_fresh && view.prior.is_some_and(|code| !matches!(code, "level" | "expired")),
+            show,
             texts: &texts.script,
         };
         sheet.k = work.k;
@@ -138,8 +181,7 @@ pub(super) fn challenge<'a>(pages: &'a Pages, view: &ChallengeView<'a>) -> Sheet
 }
 
 /// Fills a notice.
-pub(super) fn notice<'a>(pages: &'a Pages, view: &NoticeView<'a>) -> Sheet<'a> {
-    let texts = pages.language(view.accept_language);
+pub(super) fn notice<'a>(pages: &'a Pages, texts: &'a Language, view: &NoticeView<'a>) -> Sheet<'a> {
     let say = &texts.notice;
     let mut sheet = sheet(pages, texts, view.host, view.request_id, view.nonce);
     let link = |url: &'a str, label: &'a str| Some(Link { url, label, refresh: None });
@@ -148,7 +190,7 @@ pub(super) fn notice<'a>(pages: &'a Pages, view: &NoticeView<'a>) -> Sheet<'a> {
     let (heading, text, reason, link) = match view.notice {
         Notice::Allowed => (&say.allowed_heading, &say.allowed, "", reload()),
         Notice::CookiesBlocked { url } => {
-            let onward = url.and_then(|url| link(url, &texts.go_on));
+            let onward = url.and_then(|url| link(url, &texts.script.go_on));
             (&texts.script.cookies_heading, &texts.script.cookies, "", onward)
         }
         Notice::Deny => (&say.deny_heading, &say.deny, "", None),
@@ -174,6 +216,7 @@ fn sheet<'a>(
     request_id: &'a str,
     nonce: &'a str,
 ) -> Sheet<'a> {
+    let settings = &pages.settings;
     Sheet {
         lang: &texts.lang,
         dir: &texts.dir,
@@ -181,6 +224,8 @@ fn sheet<'a>(
         title: host.to_owned(),
         heading: "",
         intro: String::new(),
+        site: site(pages, host),
+        logo: settings.logo.as_ref().map(Logo::url),
         progress: &texts.challenge.progress,
         lane: Vec::new(),
         link: None,
@@ -188,7 +233,8 @@ fn sheet<'a>(
         k: 0,
         script: String::new(),
         why: None,
-        contact: pages.settings.contact.as_deref().map(|contact| Contact::new(&texts.contact, contact)),
+        contact: settings.contact.as_deref().map(|contact| Contact::new(&texts.contact, contact)),
+        footer: settings.footer.as_deref(),
         request_label: &texts.request,
         request_id,
     }
@@ -198,10 +244,13 @@ fn sheet<'a>(
 fn lane<'a>(texts: &'a Language, wait: WaitLink<'a>) -> (String, Link<'a>) {
     let seconds = wait.seconds.clamp(1, 3600);
     let line = fill(&texts.challenge.wait, &[("{seconds}", &seconds.to_string())]);
-    (line, Link { url: wait.url, label: &texts.go_on, refresh: Some(seconds + 1) })
+    (line, Link { url: wait.url, label: &texts.script.go_on, refresh: Some(seconds + 1) })
+}
+
+fn site<'a>(pages: &'a Pages, host: &'a str) -> &'a str {
+    pages.settings.name.as_deref().unwrap_or(host)
 }
 
 fn place(pages: &Pages, text: &str, host: &str, code: &str) -> String {
-    let site = pages.settings.name.as_deref().unwrap_or(host);
-    fill(text, &[("{site}", site), ("{host}", host), ("{code}", code)])
+    fill(text, &[("{site}", site(pages, host)), ("{host}", host), ("{code}", code)])
 }

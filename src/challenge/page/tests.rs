@@ -8,7 +8,7 @@ const WAIT: &str = "/.tollgate/wait?t=EQIOAAAAAANrSdIAASwAAAARIjNEVWZ3iJmqu8zd7v
 const TOKEN: &str = "EQEQDABAAABrSdIAASwAABARIjNEVWZ3iJmqu8zd7v9vSntzcLIWmP-LMTZTS75Kp1-Tnzmrxw0";
 
 fn pages() -> Pages {
-    let settings = Settings { name: None, contact: Some("help@example.org".to_owned()) };
+    let settings = Settings { contact: Some("help@example.org".to_owned()), ..Settings::default() };
     Pages::new(&settings, "/.tollgate/").unwrap()
 }
 
@@ -27,9 +27,13 @@ fn view() -> ChallengeView<'static> {
     }
 }
 
-fn notice(notice: Notice<'_>) -> String {
+fn notice_view(notice: Notice<'_>) -> NoticeView<'_> {
     let ChallengeView { accept_language, host, request_id, nonce, .. } = view();
-    pages().notice(&NoticeView { accept_language, host, request_id, nonce, notice })
+    NoticeView { accept_language, host, request_id, nonce, notice }
+}
+
+fn notice(notice: Notice<'_>) -> String {
+    pages().notice(&notice_view(notice)).html
 }
 
 /// The data block, as the script reads it.
@@ -38,30 +42,141 @@ fn job(html: &str) -> serde_json::Value {
     serde_json::from_str(rest.split_once("</script>").unwrap().0).unwrap()
 }
 
-/// The page as text browsers and engines without script see it.
-fn noscript(html: &str) -> String {
-    html.split("<noscript>").skip(1).map(|part| part.split("</noscript>").next().unwrap()).collect()
+/// The part of the body that browsers without script show.
+fn off(html: &str) -> &str {
+    html.split_once(r#"<div class="off">"#).unwrap().1.split_once("</div>").unwrap().0
+}
+
+/// Every language's page, with the longest texts that it can have.
+fn longest() -> impl Iterator<Item = (&'static str, String)> {
+    language::tags().map(|tag| {
+        let view = ChallengeView { accept_language: tag.as_bytes(), method: "POST", ..view() };
+        (tag, pages().challenge(&view).html)
+    })
 }
 
 #[test]
-fn sizes_stay_within_budget() {
-    let html = pages().challenge(&view());
-    assert!(html.len() <= 8 * 1024, "page: {}", html.len());
-    assert!(asset::gzip(html.as_bytes()).len() <= 3584, "page, gzip: {}", asset::gzip(html.as_bytes()).len());
+fn sizes_stay_within_budget_in_every_language() {
     let script = Asset::script();
     assert!(script.body.len() <= 16 * 1024, "script: {}", script.body.len());
     assert!(script.gzip.len() <= 6656, "script, gzip: {}", script.gzip.len());
+    for (tag, html) in longest() {
+        let gzip = asset::gzip(html.as_bytes()).len();
+        assert!(gzip <= 3584, "{tag}: {gzip} gzipped");
+        // In line over gRPC both go out as they are.
+        let plain = html.len() + script.body.len();
+        assert!(plain <= 24 * 1024, "{tag}: {plain} plain");
+    }
+    let html = pages().challenge(&view()).html;
+    assert!(html.len() <= 8 * 1024, "page: {}", html.len());
+}
+
+#[test]
+fn a_page_says_which_language_it_is_in() {
+    let rows = [
+        ("de-AT,de;q=0.8", "de", "ltr"),
+        ("pt", "pt-BR", "ltr"),
+        ("ar-EG", "ar", "rtl"),
+        ("xx", "en", "ltr"),
+    ];
+    for (accept, lang, dir) in rows {
+        let page = pages().challenge(&ChallengeView { accept_language: accept.as_bytes(), ..view() });
+        assert_eq!(page.language, lang);
+        let start = format!("<!doctype html>\n<html lang=\"{lang}\" dir=\"{dir}\">\n");
+        assert!(page.html.starts_with(&start), "{accept}: {}", page.html);
+    }
+    let forced = Settings { language: language_tag("zh-hk").ok(), ..Settings::default() };
+    let forced = Pages::new(&forced, "/.tollgate/").unwrap();
+    assert!(!forced.varies_by_language() && pages().varies_by_language());
+    assert_eq!(forced.challenge(&ChallengeView { accept_language: b"de", ..view() }).language, "zh-TW");
+    assert!(language_tag("xx").unwrap_err().contains("pt-BR"));
+}
+
+#[test]
+fn a_brand_is_on_every_page() {
+    let svg = "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 9 9'><path d='M0 0h9v9z'/></svg>";
+    let settings = Settings {
+        name: Some("The <Library>".to_owned()),
+        footer: Some("Run by & for readers".to_owned()),
+        logo: Some(Logo::parse(svg).unwrap()),
+        accent: Accent::parse("#042").unwrap().0,
+        frame_ancestors: FrameAncestors::parse(["self", "https://portal.example"]).unwrap(),
+        ..Settings::default()
+    };
+    let branded = Pages::new(&settings, "/.tollgate/").unwrap();
+    let denied = branded.notice(&notice_view(Notice::Deny)).html;
+    for html in [branded.challenge(&view()).html, denied] {
+        for part in [
+            "The &lt;Library&gt; ",
+            "<p>Run by &amp; for readers</p>",
+            r#"<img id="logo" src="data:image/svg+xml,%3Csvg%20"#,
+            r#"alt="The &lt;Library&gt;">"#,
+            "--accent:#004422",
+        ] {
+            assert!(html.contains(part), "{part}: {html}");
+        }
+    }
+    assert!(branded.security_policy("N").ends_with("frame-ancestors 'self' https://portal.example"));
+    assert!(!pages().challenge(&view()).html.contains("<img"));
+}
+
+#[test]
+fn an_own_template_takes_the_place_of_ours() {
+    let branded = |own: &str| {
+        let settings = Settings { template: Some(Template::parse(own).unwrap()), ..Settings::default() };
+        Pages::new(&settings, "/.tollgate/").unwrap()
+    };
+    let own =
+        branded("{% extends 'page.html' %}{% block header %}<p>Welcome to {{ site }}</p>{% endblock %}");
+    assert!(own.challenge(&view()).html.contains("<p>Welcome to www.example.org</p>"));
+    // What it fails to show when it matters, ours shows.
+    let fails = branded(
+        "{% extends 'page.html' %}{% block header %}{% if request_id == 'x' %}{{ nothing }}{% endif %}{% endblock %}",
+    );
+    let html = fails.challenge(&ChallengeView { request_id: "x", ..view() }).html;
+    assert!(html.contains(r#"<h1 id="heading">"#), "{html}");
+}
+
+#[test]
+fn previews_show_every_state_in_every_language_and_do_nothing() {
+    let pages = pages();
+    let mut seen = std::collections::HashMap::new();
+    let mut files = pages.previews().unwrap().into_iter();
+    let index = String::from_utf8(files.next().unwrap().body).unwrap();
+    let script = String::from_utf8(files.next().unwrap().body).unwrap();
+    for Preview { path, body } in files {
+        let (language, state) = path.strip_suffix(".html").unwrap().split_once('/').unwrap();
+        let html = String::from_utf8(body).unwrap();
+        assert!(index.contains(&format!("href=\"{path}\"")), "{path}");
+        assert!(html.contains(&format!("<html lang=\"{language}\"")), "{path}");
+        assert!(!html.contains("http-equiv"), "{path}: it would go away");
+        if html.contains("id=\"job\"") {
+            assert_eq!(job(&html)["show"], state);
+            assert!(html.contains("src=\"../script.js\""), "{path}");
+        }
+        let same = seen.insert(html, path.clone());
+        assert_eq!(same, None, "{path} looks like another");
+    }
+    assert_eq!(seen.len(), language::tags().count() * 25);
+    assert!(script.contains("job.show"));
+    assert!(job(&pages.challenge(&view()).html).get("show").is_none(), "a true page never only shows");
 }
 
 #[test]
 fn the_script_gets_what_it_needs() {
     let pages = pages();
-    let html = pages.challenge(&view());
+    let html = pages.challenge(&view()).html;
     let job = job(&html);
     for (key, want) in [("k", 16), ("size", 12), ("target", 1 << 22), ("ttl", 300)] {
         assert_eq!(job[key], want, "{key}");
     }
-    for (key, want) in [("token", TOKEN), ("method", "GET"), ("prefix", "/.tollgate/"), ("wait", WAIT)] {
+    for (key, want) in [
+        ("token", TOKEN),
+        ("method", "GET"),
+        ("host", "www.example.org"),
+        ("prefix", "/.tollgate/"),
+        ("wait", WAIT),
+    ] {
         assert_eq!(job[key], want, "{key}");
     }
     let name = job["script"].as_str().unwrap().strip_prefix("/.tollgate/static/").unwrap();
@@ -71,26 +186,29 @@ fn the_script_gets_what_it_needs() {
 }
 
 #[test]
-fn without_script_the_page_goes_on_by_itself() {
-    let html = noscript(&pages().challenge(&view()));
+fn without_script_the_page_goes_on_by_itself_or_by_a_link() {
+    let html = pages().challenge(&view()).html;
     let url = WAIT.replace('&', "&amp;");
-    assert!(html.contains(&format!(r#"<meta http-equiv="refresh" content="6;url={url}">"#)), "{html}");
-    assert!(html.contains(&format!(r#"<a class="go" href="{url}">"#)), "{html}");
-    let posted = noscript(&pages().challenge(&ChallengeView { method: "POST", ..view() }));
-    assert!(posted.contains("is not kept"), "{posted}");
+    let refresh = format!("<noscript>\n<meta http-equiv=\"refresh\" content=\"6;url={url}\">\n</noscript>");
+    assert!(html.contains(&refresh), "{html}");
+    // No `noscript` around the link: where scripts are blocked rather than off, browsers take `noscript` away.
+    assert!(off(&html).contains(&format!(r#"<a class="go" href="{url}">"#)), "{html}");
+    assert!(off(&html).contains("off or blocked"));
+    let posted = pages().challenge(&ChallengeView { method: "POST", ..view() }).html;
+    assert!(off(&posted).contains("is not kept"), "{posted}");
 }
 
 #[test]
 fn without_lane_the_page_says_that_it_needs_script() {
-    let html = pages().challenge(&ChallengeView { wait: None, ..view() });
-    assert!(noscript(&html).contains("needs JavaScript"));
+    let html = pages().challenge(&ChallengeView { wait: None, ..view() }).html;
+    assert!(off(&html).contains("needs JavaScript"));
     assert!(!html.contains("http-equiv"));
     assert!(job(&html)["wait"].is_null());
 }
 
 #[test]
 fn a_rule_that_asks_for_a_wait_runs_no_script() {
-    let html = pages().challenge(&ChallengeView { work: None, ..view() });
+    let html = pages().challenge(&ChallengeView { work: None, ..view() }).html;
     assert!(!html.contains("<script") && !html.contains("<noscript"));
     assert!(html.contains(r#"<meta http-equiv="refresh" content="6;url="#));
 }
@@ -113,7 +231,7 @@ fn a_fresh_clearance_that_was_refused_asks_before_it_works() {
         (Some("expired"), true, false),
     ];
     for (prior, prior_is_fresh, want) in rows {
-        let html = pages().challenge(&ChallengeView { prior, prior_is_fresh, ..view() });
+        let html = pages().challenge(&ChallengeView { prior, prior_is_fresh, ..view() }).html;
         assert_eq!(job(&html)["ask"], want, "{prior:?} {prior_is_fresh}");
     }
 }
@@ -155,7 +273,7 @@ fn the_script_is_text_and_named_by_its_content() {
 #[test]
 fn the_policy_of_pages_is_exact() {
     assert_eq!(
-        security_policy("N"),
+        pages().security_policy("N"),
         "default-src 'none'; script-src 'nonce-N'; style-src 'nonce-N'; worker-src 'self'; connect-src 'self'; \
          img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'self'"
     );
@@ -180,15 +298,20 @@ fn hostile(text: &str) {
         ['<', '>', '"', '\''].map(|mark| before.matches(mark).count() + rest.matches(mark).count())
     };
     let (calm, wait) = (view(), WaitLink { seconds: 5, url: text });
-    let html = pages.challenge(&ChallengeView {
+    let hostile = ChallengeView {
         host: text,
         request_id: text,
         method: text,
         original: text,
         wait: Some(wait),
         ..calm
-    });
-    assert_eq!(marks(&html), marks(&pages.challenge(&ChallengeView { method: "POST", ..calm })), "{text:?}");
+    };
+    let html = pages.challenge(&hostile).html;
+    assert_eq!(
+        marks(&html),
+        marks(&pages.challenge(&ChallengeView { method: "POST", ..calm }).html),
+        "{text:?}"
+    );
     let job = job(&html);
     assert_eq!((job["method"].as_str(), job["wait"].as_str()), (Some(text), Some(text)));
     let show = |host, url, reason| {
@@ -200,7 +323,7 @@ fn hostile(text: &str) {
             Notice::WaitRefused { reason },
         ]
         .map(|notice| {
-            marks(&pages.notice(&NoticeView { accept_language, host, request_id: host, nonce, notice }))
+            marks(&pages.notice(&NoticeView { accept_language, host, request_id: host, nonce, notice }).html)
         })
     };
     assert_eq!(show(text, text, text), show("h", "/u", "r"), "{text:?}");
@@ -224,7 +347,8 @@ fn hostile_words_make_no_node() {
     ] {
         hostile(text);
     }
-    let html = pages().challenge(&ChallengeView { original: "{{7*7}}", host: "{site}{{7*7}}", ..view() });
+    let html =
+        pages().challenge(&ChallengeView { original: "{{7*7}}", host: "{site}{{7*7}}", ..view() }).html;
     assert!(
         html.contains("<code dir=\"ltr\">{{7*7}}</code>")
             && html.contains("{site}{{7*7}} checks that")
@@ -240,7 +364,7 @@ proptest! {
 
     #[test]
     fn any_accept_language_finds_a_language(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-        let html = pages().challenge(&ChallengeView { accept_language: &bytes, ..view() });
+        let html = pages().challenge(&ChallengeView { accept_language: &bytes, ..view() }).html;
         prop_assert!(html.starts_with("<!doctype html>"));
     }
 }

@@ -17,21 +17,26 @@
     by('more').hidden = false;
   };
 
+  // What went wrong, in the words that the page has for it, and its code, which the people who run the site may be told.
+  gate.help = function (text, code) {
+    return text + ' ' + say.help.replace('{code}', code);
+  };
+
   gate.fail = function (why) {
     var lane = by('lane');
     if (gate.halt) gate.halt();
-    gate.offer(say.failed_heading, say.failed.replace('{code}', why), say.again, function () { location.reload(); });
+    gate.offer(say.failed_heading, gate.help(say[why] || say.engine, why), say.again, function () { location.reload(); });
     if (job.wait) {
       lane.href = job.wait;
       lane.textContent = say.lane;
       lane.hidden = false;
     }
-    by('go').focus();
+    if (self === top) by('go').focus();
   };
 
   // Only errors of our file count: what an extension puts into the page may break as it likes.
   addEventListener('error', function (e) {
-    if (String(e.target.src || e.filename).indexOf(job.script) >= 0) gate.fail('script');
+    if (String(e.target.src || e.filename).indexOf(job.script) >= 0) gate.fail(e.target.src ? 'blocked' : 'script');
   }, true);
-  setTimeout(function () { if (!gate.halt) gate.fail('silence'); }, 15000);
+  setTimeout(function () { if (!gate.halt) gate.fail('timeout'); }, 15000);
 })();

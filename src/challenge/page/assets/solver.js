@@ -198,7 +198,7 @@
           await turn();
           breath = now();
         }
-        if (!onPage && now() - sign > 500) {
+        if (now() - sign > 500) {
           post({});
           sign = now();
         }
