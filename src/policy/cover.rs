@@ -20,6 +20,8 @@ pub(super) struct Above<'r> {
     rules: &'r [Rule],
     /// The rules under each item of their most telling matcher, in order.
     by_item: HashMap<Item<'r>, Vec<usize>>,
+    /// The rules with networks, until one below them asks: there may be a hundred thousand, and none may ask.
+    waiting: Vec<usize>,
     agents: Agents<'r>,
     reaches: Vec<OnceCell<Reach>>,
 }
@@ -45,12 +47,25 @@ enum Item<'r> {
 impl<'r> Above<'r> {
     pub(super) fn new(rules: &'r [Rule]) -> Self {
         let agents = Agents::of(rules);
-        Self { rules, by_item: HashMap::new(), agents, reaches: vec![OnceCell::new(); rules.len()] }
+        Self {
+            rules,
+            by_item: HashMap::new(),
+            waiting: Vec::new(),
+            agents,
+            reaches: vec![OnceCell::new(); rules.len()],
+        }
     }
 
     /// The first rule so far that matches whatever the rule of this index does.
-    pub(super) fn covering(&self, index: usize) -> Option<&'r Rule> {
+    pub(super) fn covering(&mut self, index: usize) -> Option<&'r Rule> {
         let rule = &self.rules[index];
+        if !rule.matchers.addresses.is_empty() {
+            std::mem::take(&mut self.waiting).into_iter().for_each(|index| self.file(index));
+        }
+        self.search(index, rule)
+    }
+
+    fn search(&self, index: usize, rule: &Rule) -> Option<&'r Rule> {
         let mut found: Vec<usize> = Vec::new();
         for matcher in items(&rule.matchers) {
             // What covers the rule lets all of its items through, so any of them leads to it. Headers are all asked.
@@ -61,14 +76,16 @@ impl<'r> Above<'r> {
                 });
             }
         }
-        let openings = rule.matchers.agent.as_ref().and_then(Pattern::openings);
         if let Some(agent) = &rule.matchers.agent {
-            self.agents.candidates(agent, openings.as_ref(), &mut found);
+            self.agents.candidates(agent, &mut found);
         }
         found.retain(|at| *at < index);
         found.sort_unstable();
         found.dedup();
-        let covers = |at: &usize| self.covers(*at, &rule.matchers, openings.as_ref());
+        // Costs as much as reading the pattern did, and few rules have a candidate.
+        let openings = OnceCell::new();
+        let openings = || openings.get_or_init(|| rule.matchers.agent.as_ref()?.openings()).as_ref();
+        let covers = |at: &usize| self.covers(*at, &rule.matchers, openings);
         found.into_iter().take(MAX_COMPARED).find(covers).map(|at| &self.rules[at])
     }
 
@@ -79,13 +96,25 @@ impl<'r> Above<'r> {
         }
         let matchers = &self.rules[index].matchers;
         // Rules that their agents tell apart are known from the beginning.
-        if let (false, Some(items)) = (told_by_agent(matchers), items(matchers).next()) {
-            items.into_iter().for_each(|item| self.by_item.entry(item).or_default().push(index));
+        match (told_by_agent(matchers), matchers.addresses.is_empty()) {
+            (true, _) => {}
+            (false, true) => self.file(index),
+            (false, false) => self.waiting.push(index),
         }
     }
 
+    fn file(&mut self, index: usize) {
+        let items = items(&self.rules[index].matchers).next().into_iter().flatten();
+        items.for_each(|item| self.by_item.entry(item).or_default().push(index));
+    }
+
     /// Whether the rule of an index matches whatever these matchers do, for certain. What costs most comes last.
-    fn covers(&self, at: usize, narrow: &Matchers, openings: Option<&Openings>) -> bool {
+    fn covers<'o>(
+        &self,
+        at: usize,
+        narrow: &Matchers,
+        openings: impl FnOnce() -> Option<&'o Openings>,
+    ) -> bool {
         let wide = &self.rules[at].matchers;
         // Every matcher by name, so that a new one is not forgotten here.
         let Matchers {
@@ -130,14 +159,13 @@ impl<'r> Above<'r> {
     }
 
     /// Whether a pattern of agents is found in whatever begins with one of these texts.
-    fn finds(&self, at: usize, wide: &Pattern, openings: Option<&Openings>) -> bool {
-        let Some(Openings { texts, any_case }) = openings else { return false };
-        let reaches = match self.reaches[at].get_or_init(|| wide.reach()) {
-            Reach::Anywhere => !any_case,
-            Reach::AnywhereInAnyCase => true,
-            Reach::Unknown => false,
-        };
-        reaches && texts.iter().all(|text| wide.is_match(text))
+    fn finds<'o>(&self, at: usize, wide: &Pattern, openings: impl FnOnce() -> Option<&'o Openings>) -> bool {
+        let reach = *self.reaches[at].get_or_init(|| wide.reach());
+        if reach == Reach::Unknown {
+            return false;
+        }
+        let Some(Openings { texts, any_case }) = openings() else { return false };
+        (reach == Reach::AnywhereInAnyCase || !any_case) && texts.iter().all(|text| wide.is_match(text))
     }
 }
 
@@ -247,9 +275,10 @@ impl<'r> Agents<'r> {
     }
 
     /// The rules that may cover this pattern, out of order.
-    fn candidates(&self, agent: &Pattern, openings: Option<&Openings>, found: &mut Vec<usize>) {
+    fn candidates(&self, agent: &Pattern, found: &mut Vec<usize>) {
         found.extend(self.by_source.get(agent.source()).into_iter().flatten().take(MAX_COMPARED));
-        let Some(sample) = openings.and_then(|openings| openings.texts.first()) else { return };
+        // Whatever finds all matches of this pattern finds one that is little more than its needle.
+        let Some(sample) = agent.needles().and_then(|needles| needles.first()) else { return };
         found.extend(self.others.iter().take(MAX_COMPARED));
         let hits = self.automaton.iter().flat_map(|automaton| automaton.find_overlapping_iter(sample));
         found.extend(hits.map(|hit| self.owners[hit.pattern().as_usize()]));

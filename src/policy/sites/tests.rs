@@ -170,9 +170,10 @@ fn every_file_that_counts_is_noted_also_where_loading_fails() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     fs::create_dir(path("parts")).unwrap();
+    fs::create_dir(path("nets")).unwrap();
     fs::write(
         path("main.yaml"),
-        "bots: [{import: parts/*.yaml}]\nsites: {a: {policy: a.yaml}, b: {policy: b.yaml}}\n",
+        "bots: [{import: parts/*.yaml}]\nnetworks: {n: {file: nets/*.txt}, m: {file: nets.json}}\nsites: {a: {policy: a.yaml}, b: {policy: b.yaml}}\n",
     )
     .unwrap();
     fs::write(path("parts/one.yaml"), "- {name: x, action: DENY, path_regex: ^/}\n").unwrap();
@@ -186,7 +187,16 @@ fn every_file_that_counts_is_noted_also_where_loading_fails() {
         before != files.look()
     };
     let touch = |name: &str| fs::write(path(name), "changed\n").unwrap();
-    for name in ["main.yaml", "parts/one.yaml", "parts/two.yaml", "a.yaml", "b.yaml", "gone.yaml"] {
+    for name in [
+        "main.yaml",
+        "parts/one.yaml",
+        "parts/two.yaml",
+        "nets.json",
+        "nets/n.txt",
+        "a.yaml",
+        "b.yaml",
+        "gone.yaml",
+    ] {
         assert!(changes(&|| touch(name)), "{name}");
     }
     assert!(!changes(&|| touch("another.yaml")));
