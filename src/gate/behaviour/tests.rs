@@ -35,7 +35,7 @@ bots:
   - {name: held, action: LIMIT, paths: [/pay], rate: {limit: 60/1m, burst: 2, by: clearance}}
   - {name: pay, action: CHALLENGE, paths: [/pay], challenge: {level: 4}}
   - {name: open, action: ALLOW, paths: [/few]}
-  - {name: late, action: LIMIT, paths: [/few], rate: {limit: 1/1d, burst: 1}}
+  - {name: late, action: LIMIT, paths: [/few, /late], rate: {limit: 1/1d, burst: 1}}
 ";
 
 #[test]

@@ -262,7 +262,8 @@ fn what_is_doubtful_is_said() {
     for (text, code) in &doubtful {
         linted(text, code);
     }
-    for lint in LINTS {
+    // Those of sites have their cases where sites are read.
+    for lint in LINTS.iter().filter(|lint| lint.code.starts_with('L')) {
         assert!(doubtful.iter().any(|(_, code)| *code == lint.code), "no case for {}", lint.code);
     }
 }

@@ -118,7 +118,10 @@ fn every_policy_of_the_repository_and_every_form_loads_again() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut runner = TestRunner::deterministic();
     for file in ["examples/policy.yaml", "src/cli/demo/policy.yaml", "tests/proxies/policy.yaml"] {
-        check(&loader(), &Source::File(root.join(file)), &mut runner);
+        let path = root.join(file);
+        // Files that a policy names are told from its own folder, which what is shown has left.
+        let loader = Loader { root: path.parent().unwrap().to_owned(), ..loader() };
+        check(&loader, &Source::File(path), &mut runner);
     }
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("list.yaml"), "# one\n- {name: l1, action: DENY, paths: /no}\n---\n- name: l2\n  action: WEIGH\n  path_regex: >-\n    ^/b\n  weight: {adjust: 0x4}\n").unwrap();
