@@ -57,9 +57,9 @@ impl Browser {
         }
         let explorer = || find(platform, b"MSIE ").and_then(|at| leading(&platform[at + 5..]));
         let (engine, version) = None
-            .or(chromium.map(|version| (Engine::Chromium, version)))
-            .or(firefox.map(|version| (Engine::Firefox, version)))
-            .or(version.map(|version| (Engine::Safari, version)))
+            .or_else(|| chromium.map(|version| (Engine::Chromium, version)))
+            .or_else(|| firefox.map(|version| (Engine::Firefox, version)))
+            .or_else(|| version.map(|version| (Engine::Safari, version)))
             .or_else(|| explorer().map(|version| (Engine::Explorer, version)))?;
         Some(Self { engine, version, system: system(platform), plain })
     }
