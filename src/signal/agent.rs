@@ -56,8 +56,8 @@ impl Browser {
             }
         }
         let explorer = || find(platform, b"MSIE ").and_then(|at| leading(&platform[at + 5..]));
-        let (engine, version) = None
-            .or_else(|| chromium.map(|version| (Engine::Chromium, version)))
+        let (engine, version) = chromium
+            .map(|version| (Engine::Chromium, version))
             .or_else(|| firefox.map(|version| (Engine::Firefox, version)))
             .or_else(|| version.map(|version| (Engine::Safari, version)))
             .or_else(|| explorer().map(|version| (Engine::Explorer, version)))?;
