@@ -100,29 +100,26 @@ pub(super) struct ScriptTexts {
     done: String,
     retrying: String,
     offline: String,
-    pub cookies_heading: String,
-    pub cookies: String,
-    form_heading: String,
-    form: String,
-    prior_heading: String,
-    prior: String,
-    refused_heading: String,
+    pub cookies: Said,
+    form: Said,
+    prior: Said,
     refused: String,
-    expired_heading: String,
-    expired: String,
-    failed_heading: String,
+    expired: Said,
+    failed: String,
     blocked: String,
     worker: String,
     engine: String,
     timeout: String,
     help: String,
-    silent_heading: String,
-    silent: String,
+    silent: Said,
     pub go_on: String,
     send: String,
     again: String,
     lane: String,
 }
+
+/// A heading, and what stands below it.
+type Said = [String; 2];
 
 /// Words of the notices.
 #[derive(Clone, Debug, Deserialize)]

@@ -50,7 +50,6 @@ struct Job<'a> {
     target: u32,
     ttl: u16,
     method: &'a str,
-    host: &'a str,
     prefix: &'a str,
     script: String,
     /// The no-script lane, offered where the script fails.
@@ -112,7 +111,7 @@ impl<'a> Sheet<'a> {
 
     /// What a template must show of this sheet, each as it stands in the page.
     pub(super) fn essentials(&self) -> impl Iterator<Item = (&'static str, String)> {
-        let ids = ["heading", "intro", "status", "bar", "more", "go", "lane"];
+        let ids = ["heading", "intro", "status", "bar", "more"];
         let ids = ids.into_iter().filter(|_| self.job.is_some()).map(|id| ("an id", format!("id=\"{id}\"")));
         let texts = [
             ("`lang`", format!("lang=\"{}\"", self.lang)),
@@ -158,7 +157,6 @@ pub(super) fn challenge<'a>(
             target: work.target,
             ttl: work.ttl,
             method: view.method,
-            host: view.host,
             prefix: &pages.prefix,
             script: script.clone(),
             wait: view.wait.map(|wait| wait.url),
@@ -191,7 +189,8 @@ pub(super) fn notice<'a>(pages: &'a Pages, texts: &'a Language, view: &NoticeVie
         Notice::Allowed => (&say.allowed_heading, &say.allowed, "", reload()),
         Notice::CookiesBlocked { url } => {
             let onward = url.and_then(|url| link(url, &texts.script.go_on));
-            (&texts.script.cookies_heading, &texts.script.cookies, "", onward)
+            let [heading, text] = &texts.script.cookies;
+            (heading, text, "", onward)
         }
         Notice::Deny => (&say.deny_heading, &say.deny, "", None),
         Notice::Early { seconds, url } => {

@@ -146,8 +146,7 @@ mod tests {
             ("{{ heading }}", "heading"),
             ("dir=\"{{ dir }}\"", "dir"),
             ("id=\"status\"", "status"),
-            ("id=\"go\"", "id=\"go\""),
-            ("id=\"lane\"", "id=\"lane\""),
+            ("id=\"more\"", "id=\"more\""),
             ("href=\"{{ link.url }}\"", "link.url"),
             ("<p>{{ line }}</p>", "lane"),
         ] {

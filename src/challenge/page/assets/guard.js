@@ -2,36 +2,45 @@
 // has a way on. Gives that file what both need: the data block, elements by id, and one way to leave the next step to the person.
 // Comments and indentation stay in the repository; a comment has a line of its own, and no string spans lines.
 (function () {
-  'use strict';
   function by(id) {
     return document.getElementById(id);
   }
-  var job = JSON.parse(by('job').textContent), say = job.texts, gate = self.tollgate = {job: job, by: by};
+  var job = JSON.parse(by('job').textContent), say = job.texts, gate = self.tollgate = {job: job, by: by}, failed;
 
-  gate.offer = function (title, text, label, act) {
-    by('heading').textContent = title;
+  // What needs a script to be clicked is made by one: text browsers would show an empty button.
+  function make(tag, id) {
+    var made = by('more').appendChild(document.createElement(tag));
+    made.id = id;
+    return made;
+  }
+  var go = make('button', 'go');
+
+  gate.offer = function (said, label, act) {
+    by('heading').textContent = said[0];
     by('intro').hidden = by('bar').hidden = true;
-    by('status').textContent = text;
-    by('go').textContent = label;
-    by('go').onclick = act;
+    by('status').textContent = said[1];
+    go.textContent = label;
+    go.onclick = act;
     by('more').hidden = false;
   };
 
-  // What went wrong, in the words that the page has for it, and its code, which the people who run the site may be told.
-  gate.help = function (text, code) {
-    return text + ' ' + say.help.replace('{code}', code);
+  // Whom to tell what went wrong, and its code.
+  gate.help = function (code) {
+    return say.help.replace('{code}', code);
   };
 
+  // The first failure is the one to tell.
   gate.fail = function (why) {
-    var lane = by('lane');
+    if (failed) return;
+    failed = true;
     if (gate.halt) gate.halt();
-    gate.offer(say.failed_heading, gate.help(say[why] || say.engine, why), say.again, function () { location.reload(); });
+    gate.offer([say.failed, (say[why] || say.engine) + ' ' + gate.help(why)], say.again, function () { location.reload(); });
     if (job.wait) {
+      var lane = make('a', 'lane');
       lane.href = job.wait;
       lane.textContent = say.lane;
-      lane.hidden = false;
     }
-    if (self === top) by('go').focus();
+    if (self === top) go.focus();
   };
 
   // Only errors of our file count: what an extension puts into the page may break as it likes.

@@ -42,20 +42,20 @@ if (typeof document !== 'undefined') (() => {
 
   // Leaves the next step to the person. The focus moves to the button of an error, and nowhere else, and in a frame it stays where
   // the person is.
-  function offer(title, text, label, act, calmly) {
+  function offer(said, label, act, calmly) {
     halt();
-    gate.offer(title, text, label, act);
+    gate.offer(said, label, act);
     if (!calmly && self === top) by('go').focus();
   }
 
   // The ways in which a check ends, or pauses, with a person.
   const ends = {
-    cookies: () => offer(say.cookies_heading, say.cookies.replace('{host}', job.host), say.go_on, reload),
-    expired: () => offer(say.expired_heading, say.expired, say.again, reload),
-    form: () => offer(say.form_heading, say.form, say.send, reload, true),
-    prior: () => offer(say.prior_heading, say.prior, say.go_on, start),
-    refused: code => offer(say.refused_heading, gate.help(say.refused, code), say.again, reload),
-    silent: () => offer(say.silent_heading, say.silent, say.again, () => {
+    cookies: () => offer([say.cookies[0], say.cookies[1].replace('{host}', location.hostname || 'www.example.org')], say.go_on, reload),
+    expired: () => offer(say.expired, say.again, reload),
+    form: () => offer(say.form, say.send, reload, true),
+    prior: () => offer(say.prior, say.go_on, start),
+    refused: code => offer([say.refused, gate.help(code)], say.again, reload),
+    silent: () => offer(say.silent, say.again, () => {
       busy();
       deliver();
     })

@@ -84,19 +84,21 @@ fn every_language_is_found_by_its_tag_and_named_after_itself() {
     }
 }
 
-/// Every text of a language by its dotted key.
+/// Every text of a language by its dotted key; the heading of a pair is its `0`.
 fn texts(file: &str) -> BTreeMap<String, String> {
-    let value: Value = serde_json::from_str(file).unwrap();
-    let mut texts = BTreeMap::new();
-    for (key, value) in value.as_object().unwrap() {
+    fn add(key: &str, value: &Value, texts: &mut BTreeMap<String, String>) {
+        let below = |name: &str| if key.is_empty() { name.to_owned() } else { format!("{key}.{name}") };
         match value {
-            Value::String(text) => drop(texts.insert(key.clone(), text.clone())),
-            Value::Object(group) => texts.extend(
-                group.iter().map(|(name, t)| (format!("{key}.{name}"), t.as_str().unwrap().to_owned())),
-            ),
+            Value::String(text) => drop(texts.insert(key.to_owned(), text.clone())),
+            Value::Array(pair) => {
+                pair.iter().enumerate().for_each(|(at, v)| add(&below(&at.to_string()), v, texts))
+            }
+            Value::Object(group) => group.iter().for_each(|(name, v)| add(&below(name), v, texts)),
             _ => panic!("{key} is no text"),
         }
     }
+    let mut texts = BTreeMap::new();
+    add("", &serde_json::from_str(file).unwrap(), &mut texts);
     texts
 }
 
@@ -114,7 +116,8 @@ fn longest(key: &str) -> usize {
         "contact" | "request" | "challenge.address" => 30,
         "challenge.title" => 40,
         "challenge.why" => 36,
-        _ if key.ends_with("heading") => 40,
+        "script.refused" | "script.failed" => 40,
+        _ if key.ends_with("heading") || key.ends_with(".0") => 40,
         _ => 210,
     }
 }
