@@ -95,7 +95,10 @@ impl Gate {
                 (By::Network, _) => Counted::Network(request.client),
                 (By::Rule, _) => Counted::Everybody,
             };
-            let Err(wait) = self.state.within(mode, &pace(rate), id_of(rule), counted, now) else { continue };
+            let Err(wait) = self.state.within(mode, &pace(rate), id_of(decision.policy, rule), counted, now)
+            else {
+                continue;
+            };
             if shadow {
                 let would = Shadow { verdict: Verdict::Limit, rule };
                 decision.shadow = decision.shadow.or(Some(would));
@@ -149,10 +152,11 @@ fn pace(rate: &Rate) -> Pace {
     Pace::new(Limit { count: rate.count, per: rate.per, burst: rate.burst })
 }
 
-/// What tells the limit of one rule from that of another, in this process and after a reload (FNV-1a).
-fn id_of(rule: &str) -> u64 {
-    rule.bytes()
-        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+/// What tells the limit of one rule from that of another, in this process and after a reload (FNV-1a). Hosts that are judged
+/// by one policy share its limits; rules of two policies share none, even under one name.
+fn id_of(policy: &str, rule: &str) -> u64 {
+    let name = policy.bytes().chain([0]).chain(rule.bytes());
+    name.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 #[cfg(test)]

@@ -73,20 +73,25 @@ pub(super) fn subnet(client: IpAddr) -> [u8; 9] {
     bytes
 }
 
-/// The headers that a client sends with every request, whatever it asks for.
-const TELLING: [&str; 11] = [
-    "accept",
-    "accept-charset",
-    "accept-encoding",
-    "accept-language",
-    "dnt",
-    "sec-ch-ua",
-    "sec-ch-ua-mobile",
-    "sec-ch-ua-platform",
-    "sec-gpc",
-    "te",
-    "user-agent",
-];
+/// A header that a client sends with every request, whatever it asks for: its number, and whether its value tells the
+/// client too. Told by length first, as most headers are none of them.
+fn telling(name: &[u8]) -> Option<(u64, bool)> {
+    let known: &[(&str, u64, bool)] = match name.len() {
+        2 => &[("te", 1, false)],
+        3 => &[("dnt", 2, false)],
+        6 => &[("accept", 3, false)],
+        7 => &[("sec-gpc", 4, false)],
+        9 => &[("sec-ch-ua", 5, false)],
+        10 => &[("user-agent", 6, false)],
+        14 => &[("accept-charset", 7, false)],
+        15 => &[("accept-encoding", 8, true), ("accept-language", 9, true)],
+        16 => &[("sec-ch-ua-mobile", 10, false)],
+        18 => &[("sec-ch-ua-platform", 11, true)],
+        _ => return None,
+    };
+    let found = known.iter().find(|(known, ..)| known.as_bytes().eq_ignore_ascii_case(name))?;
+    Some((found.1, found.2))
+}
 
 /// Their order, and what they say of encodings, languages and the platform. Collisions gain nobody anything: whoever
 /// wants the shape of a browser sends the headers of that browser.
@@ -94,15 +99,12 @@ fn shape(request: &Request<'_>) -> u64 {
     let mut shape = 0xcbf2_9ce4_8422_2325_u64;
     let mut add = |number: u64| shape = (shape ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
     for header in request.headers.iter() {
-        let place = TELLING.iter().position(|name| name.as_bytes().eq_ignore_ascii_case(header.name));
-        let Some(place) = place else { continue };
-        add(place as u64 + 1);
-        if matches!(place, 2 | 3 | 7) {
-            header.value.chunks(8).for_each(|chunk| {
-                let mut bytes = [0; 8];
-                bytes[..chunk.len()].copy_from_slice(chunk);
-                add(u64::from_le_bytes(bytes));
-            });
+        let Some((number, by_value)) = telling(header.name) else { continue };
+        add(number);
+        if by_value {
+            let (words, rest) = header.value.as_chunks::<8>();
+            words.iter().for_each(|word| add(u64::from_le_bytes(*word)));
+            add(rest.iter().fold(rest.len() as u64, |word, byte| word << 8 | u64::from(*byte)));
         }
     }
     shape

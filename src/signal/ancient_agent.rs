@@ -8,8 +8,8 @@ use crate::behaviour::Signal;
 
 pub(super) const DETECTOR: Shown = Shown {
     signal: Signal::AncientAgent,
-    why: |_, browser| {
-        let browser = browser?;
+    why: |seen| {
+        let browser = seen.browser?;
         let first = match browser.engine {
             Engine::Chromium => 64,
             Engine::Explorer => 11,

@@ -9,33 +9,31 @@
 
 use super::Shown;
 use super::agent::{Browser, Engine, System, find, leading};
+use super::seen::Seen;
 use crate::behaviour::Signal;
-use crate::request::{Request, Scheme};
+use crate::request::Scheme;
 
 pub(super) const DETECTOR: Shown = Shown {
     signal: Signal::BrowserLiar,
-    why: |request, browser| {
-        let browser = browser.filter(|browser| browser.plain)?;
-        missing(request, browser).or_else(|| contradiction(request, browser))
+    why: |seen| {
+        let browser = seen.browser.filter(|browser| browser.plain)?;
+        missing(seen, browser).or_else(|| contradiction(seen, browser))
     },
 };
 
-fn missing(request: &Request<'_>, browser: &Browser) -> Option<&'static str> {
-    if request.scheme != Scheme::Https {
-        return None;
-    }
-    let fetch = request.headers.contains("sec-fetch-mode");
+fn missing(seen: &Seen<'_>, browser: Browser) -> Option<&'static str> {
     match (browser.engine, browser.version) {
-        (Engine::Chromium, 76..) | (Engine::Firefox, 90..) if !fetch => {
+        (Engine::Chromium, 76..) | (Engine::Firefox, 90..)
+            if seen.scheme == Scheme::Https && seen.fetch_mode.is_none() =>
+        {
             Some("a browser of this version sends Sec-Fetch-Mode, and this one does not")
         }
         _ => None,
     }
 }
 
-fn contradiction(request: &Request<'_>, browser: &Browser) -> Option<&'static str> {
-    let first = |name: &str| request.headers.all(name).next();
-    let brands = first("sec-ch-ua").filter(|brands| !brands.is_empty());
+fn contradiction(seen: &Seen<'_>, browser: Browser) -> Option<&'static str> {
+    let brands = seen.brands.filter(|brands| !brands.is_empty());
     if brands.is_some() && browser.engine != Engine::Chromium {
         return Some("only Chromium sends Sec-CH-UA, and the agent names another");
     }
@@ -44,8 +42,7 @@ fn contradiction(request: &Request<'_>, browser: &Browser) -> Option<&'static st
     {
         return Some("the agent and Sec-CH-UA name different versions");
     }
-    let platform = first("sec-ch-ua-platform").map(|platform| platform.trim_ascii());
-    let told = match platform? {
+    let told = match seen.platform? {
         b"\"Android\"" => System::Android,
         b"\"Chrome OS\"" | b"\"Chromium OS\"" => System::ChromeOs,
         b"\"iOS\"" => System::Ios,

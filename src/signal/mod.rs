@@ -18,11 +18,12 @@ mod persists;
 mod probe;
 mod regular_timing;
 mod reputation;
+mod seen;
 mod unsolved;
 mod wildcard_accept_navigation;
 
-use agent::Browser;
 pub use probe::probe;
+use seen::Seen;
 
 use crate::behaviour::{Figure, Figures, Signal, Signals};
 use crate::request::Request;
@@ -35,10 +36,10 @@ struct Counted {
     raised: fn(&Figures) -> bool,
 }
 
-/// What looks at a request alone, and at the browser that its agent names. Says why, in words without anything that the visitor sent.
+/// What looks at a request alone. Says why, in words without anything that the visitor sent.
 struct Shown {
     signal: Signal,
-    why: fn(&Request<'_>, Option<&Browser>) -> Option<&'static str>,
+    why: fn(&Seen<'_>) -> Option<&'static str>,
 }
 
 const COUNTED: [Counted; 12] = [
@@ -67,11 +68,8 @@ const SHOWN: [Shown; 4] = [
 pub fn detect(request: &Request<'_>, figures: &Figures) -> Signals {
     let counted =
         COUNTED.iter().filter(|detector| (detector.raised)(figures)).map(|detector| detector.signal);
-    let browser = Browser::of(&request.agent());
-    let shown = SHOWN
-        .iter()
-        .filter(|shown| (shown.why)(request, browser.as_ref()).is_some())
-        .map(|shown| shown.signal);
+    let seen = Seen::of(request);
+    let shown = SHOWN.iter().filter(|shown| (shown.why)(&seen).is_some()).map(|shown| shown.signal);
     counted.chain(shown).collect()
 }
 
@@ -98,9 +96,9 @@ pub fn explain(request: &Request<'_>, figures: &Figures) -> Vec<Finding> {
         raised: (detector.raised)(figures),
         why: figures.text(detector.figures),
     });
-    let browser = Browser::of(&request.agent());
+    let seen = Seen::of(request);
     let shown = SHOWN.iter().map(|shown| {
-        let why = (shown.why)(request, browser.as_ref());
+        let why = (shown.why)(&seen);
         let text = why.unwrap_or("the headers do not show it").to_owned();
         Finding { signal: shown.signal, raised: why.is_some(), why: text }
     });

@@ -7,9 +7,9 @@ use crate::behaviour::Signal;
 
 pub(super) const DETECTOR: Shown = Shown {
     signal: Signal::NoLanguage,
-    why: |request, browser| {
-        let language = request.headers.all("accept-language").any(|line| !line.is_empty());
-        browser.filter(|browser| browser.plain && !language)?;
+    why: |seen| {
+        let mute = seen.accept_language.is_none_or(<[u8]>::is_empty);
+        seen.browser.filter(|browser| browser.plain && mute)?;
         Some("the agent is that of a browser, and Accept-Language is missing")
     },
 };

@@ -8,11 +8,8 @@ use crate::behaviour::Signal;
 
 pub(super) const DETECTOR: Shown = Shown {
     signal: Signal::WildcardAcceptNavigation,
-    why: |request, _| {
-        let is = |name: &str, value: &[u8]| {
-            request.headers.all(name).next().is_some_and(|line| line.trim_ascii() == value)
-        };
-        let navigates = is("sec-fetch-mode", b"navigate") && is("sec-fetch-dest", b"document");
-        (navigates && is("accept", b"*/*")).then_some("a navigation that accepts */*")
+    why: |seen| {
+        let navigates = seen.fetch_mode == Some(b"navigate") && seen.fetch_dest == Some(b"document");
+        (navigates && seen.accept == Some(b"*/*")).then_some("a navigation that accepts */*")
     },
 };

@@ -8,6 +8,7 @@ const MAIN: &str = r"
 version: tollgate/v1
 default: DENY
 bots:
+  - {name: few, action: LIMIT, paths: [/few], rate: {limit: 60/1m, burst: 1}}
   - {name: closed, action: DENY, paths: [/closed]}
   - {name: pay, action: CHALLENGE, path_regex: ^/, challenge: {level: 6}}
 sites:
@@ -19,6 +20,7 @@ version: tollgate/v1
 default: ALLOW
 status_codes: {CHALLENGE: 429, DENY: 451}
 bots:
+  - {name: few, action: LIMIT, paths: [/few], rate: {limit: 60/1m, burst: 1}}
   - {name: shop-pay, action: CHALLENGE, paths: [/pay], challenge: {level: 4}}
   - {name: shop-wait, action: CHALLENGE, paths: [/wait], challenge: {algorithm: metarefresh, difficulty: 16}}
   - {name: shop-closed, action: DENY, paths: [/closed]}
@@ -215,4 +217,13 @@ fn two_names_of_one_id_are_refused() {
     let error = Gate::new(settings, Ring::single(Secret::new([7; 32])), policies(&main), state).unwrap_err();
     assert!(matches!(error, Error::PolicyIds { .. }), "{error}");
     assert!(error.to_string().contains(&one) && error.to_string().contains(&other), "{error}");
+}
+
+#[test]
+fn hosts_of_one_policy_share_its_limits_and_two_policies_share_none() {
+    let gate = gate_of(MAIN);
+    let verdict = |host| gate.decide(Face::Grpc, None, &at_host(host, "/few", BROWSER), &at(1, 1)).verdict;
+    let hosts = ["example.com", "example.com", "a.shop.example", "elsewhere.example", "elsewhere.example"];
+    let (allow, limit) = (Verdict::Allow, Verdict::Limit);
+    assert_eq!(hosts.map(verdict), [allow, limit, limit, Verdict::Challenge, limit]);
 }
