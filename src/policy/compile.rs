@@ -23,6 +23,8 @@ pub(super) struct Compiled {
     /// Another one for each policy of the process, never 0.
     pub(super) id: u64,
     pub(super) rules: Vec<Rule>,
+    /// Which of them ask LIMIT.
+    pub(super) limits: Vec<usize>,
     /// Finds the rules that a request can match at all.
     pub(super) index: Index,
     pub(super) thresholds: Vec<Threshold>,
@@ -132,13 +134,15 @@ pub(super) fn compile(rules: Rules, defaults: &Defaults) -> Policy {
     let index = Index::new(rules.rules.iter().map(|r| key(&r.matchers)).collect());
     let mut compiled: Vec<_> =
         rules.rules.into_iter().map(|r| rule(&r.name, r.asks, r.shadow, r.matchers)).collect();
-    let limits = compiled.iter_mut().filter(|rule| matches!(rule.asks, Asks::Limit(_)));
-    limits.enumerate().for_each(|(number, rule)| rule.limit = number);
+    let is_limit = |at: &usize| matches!(compiled[*at].asks, Asks::Limit(_));
+    let limits: Vec<_> = (0..compiled.len()).filter(is_limit).collect();
+    limits.iter().enumerate().for_each(|(number, at)| compiled[*at].limit = number);
     let tolls = compiled.iter().map(|r| &r.asks).chain(thresholds.iter().map(|t| &t.asks)).chain([&default]);
     let levels = levels(tolls.filter_map(Asks::toll), defaults);
     let (shadow, block_list, status) = (rules.shadow, rules.block_list, rules.status);
     static COMPILED: AtomicU64 = AtomicU64::new(1);
     Policy(Compiled {
+        limits,
         id: COMPILED.fetch_add(1, Ordering::Relaxed),
         asks_asn: compiled.iter().any(asks_asn),
         asks_country: compiled.iter().any(|r| r.countries.is_some()),
@@ -196,7 +200,7 @@ fn asks_asn(rule: &Rule) -> bool {
 impl Compiled {
     /// The LIMIT rule of this number.
     pub(super) fn limit(&self, number: usize) -> Option<LimitRule<'_>> {
-        let rule = self.rules.iter().filter(|rule| matches!(rule.asks, Asks::Limit(_))).nth(number)?;
+        let rule = &self.rules[*self.limits.get(number)?];
         match &rule.asks {
             Asks::Limit(rate) => {
                 Some(LimitRule { rule: &rule.label, rate, shadow: rule.shadow || self.shadow })

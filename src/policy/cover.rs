@@ -77,7 +77,7 @@ impl<'r> Above<'r> {
             }
         }
         if let Some(agent) = &rule.matchers.agent {
-            self.agents.candidates(agent, &mut found);
+            self.agents.candidates(index, agent, &mut found);
         }
         found.retain(|at| *at < index);
         found.sort_unstable();
@@ -274,13 +274,14 @@ impl<'r> Agents<'r> {
         agents
     }
 
-    /// The rules that may cover this pattern, out of order.
-    fn candidates(&self, agent: &Pattern, found: &mut Vec<usize>) {
+    /// The rules above the one of this index that may cover its pattern, out of order.
+    fn candidates(&self, index: usize, agent: &Pattern, found: &mut Vec<usize>) {
         found.extend(self.by_source.get(agent.source()).into_iter().flatten().take(MAX_COMPARED));
         // Whatever finds all matches of this pattern finds one that is little more than its needle.
         let Some(sample) = agent.needles().and_then(|needles| needles.first()) else { return };
         found.extend(self.others.iter().take(MAX_COMPARED));
         let hits = self.automaton.iter().flat_map(|automaton| automaton.find_overlapping_iter(sample));
-        found.extend(hits.map(|hit| self.owners[hit.pattern().as_usize()]));
+        let hits = hits.map(|hit| self.owners[hit.pattern().as_usize()]);
+        found.extend(hits.filter(|at| *at < index).take(MAX_COMPARED));
     }
 }

@@ -123,7 +123,10 @@ fn covered(above: &Rule, rule: &Rule, report: &mut Report) {
     let help = format!("that one is at {at:?}; put the narrower rule first, or take one away");
     let problem = match (&above.asks, &rule.asks) {
         (Asks::Allow, Asks::Challenge { .. } | Asks::Deny) => {
-            let message = format!("the rule `{name}` above allows whatever this one matches");
+            // An ALLOW needs certainty: one line of an agent, all readings of a path, an address.
+            let message = format!(
+                "the rule `{name}` above allows whatever this one matches, but for requests that leave doubt"
+            );
             report.lint("L28", &rule.place, message)
         }
         (wide, narrow) if wide.terminal() == narrow.terminal() && wide.toll() == narrow.toll() => {

@@ -171,6 +171,8 @@ struct Load<'a> {
     /// The lists of networks that have a name.
     lists: Lists,
     rules: Vec<Rule>,
+    /// How many of the rules ask LIMIT.
+    limits: usize,
 }
 
 impl<'a> Load<'a> {
@@ -185,6 +187,7 @@ impl<'a> Load<'a> {
             imports: 0,
             lists: Lists::new(),
             rules: Vec::new(),
+            limits: 0,
         }
     }
 
@@ -337,10 +340,9 @@ impl<'a> Load<'a> {
                     return;
                 }
                 Some(read::Entry::Rule(rule)) => {
+                    self.limits += usize::from(matches!(rule.asks, Asks::Limit(_)));
                     self.rules.push(*rule);
-                    if self.rules.iter().filter(|rule| matches!(rule.asks, Asks::Limit(_))).count()
-                        > MAX_LIMITS
-                    {
+                    if self.limits > MAX_LIMITS {
                         let message = format!("the policy has more than {MAX_LIMITS} LIMIT rules");
                         self.report.error(&node.place, message);
                         return;

@@ -13,6 +13,9 @@ const SLOTS: usize = 512;
 /// The longest agent that is remembered, in bytes.
 const MAX_AGENT: usize = 512;
 
+/// The largest set that is remembered, in words of 64 rules: all of 10,000 rules.
+const MAX_WORDS: usize = 160;
+
 thread_local! {
     static RECENT: RefCell<Vec<Slot>> = const { RefCell::new(Vec::new()) };
 }
@@ -43,7 +46,7 @@ pub(super) fn recall(
         if slots.is_empty() {
             slots.resize(SLOTS, Slot::default());
         }
-        let slot = &mut slots[place(agent)];
+        let slot = &mut slots[place(policy, agent)];
         // The agent itself is compared: two that share a place must not share what they can match.
         let known = slot.policy == policy && slot.agent == agent;
         match known {
@@ -61,18 +64,22 @@ pub(super) fn recall(
         }
         slot.narrow = known;
         slot.rules.clear();
+        if rules.words().len() > MAX_WORDS {
+            slot.policy = 0;
+            return;
+        }
         slot.rules.extend_from_slice(rules.words());
     });
 }
 
-/// FNV-1a over words of eight bytes. Whoever aims at a place only makes the thread compute.
-fn place(agent: &[u8]) -> usize {
+/// Mixes words of eight bytes. Whoever aims at a place only makes the thread compute.
+fn place(policy: u64, agent: &[u8]) -> usize {
     let (words, rest) = agent.as_chunks::<8>();
     let last = rest.iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
     let hash = words
         .iter()
         .map(|word| u64::from_le_bytes(*word))
-        .chain([last, agent.len() as u64])
+        .chain([last, agent.len() as u64, policy])
         .fold(0xcbf2_9ce4_8422_2325_u64, |hash, word| {
             (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
         });

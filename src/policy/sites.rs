@@ -30,8 +30,10 @@ pub struct Policies {
     names: HashMap<String, usize>,
     /// Hosts that are names.
     exact: HashMap<String, usize>,
-    /// Hosts that are globs, in the order of the file.
-    globs: Vec<(Globs, usize)>,
+    /// What `*.example.com` is everything below, such as `example.com`, with its place among the globs.
+    below: HashMap<String, (usize, usize)>,
+    /// All other globs, with their places.
+    globs: Vec<(Globs, (usize, usize))>,
 }
 
 impl From<Policy> for Policies {
@@ -41,6 +43,7 @@ impl From<Policy> for Policies {
             all: vec![(DEFAULT.to_owned(), Arc::new(policy))],
             names: HashMap::from([(DEFAULT.to_owned(), 0)]),
             exact: HashMap::new(),
+            below: HashMap::new(),
             globs: Vec::new(),
         }
     }
@@ -50,16 +53,21 @@ impl Policies {
     /// A file's own rules, and the policies of its sites.
     pub fn new(default: Policy, sites: Sites) -> Self {
         let mut policies = Self::from(default);
+        let mut places = 0..;
         for (site, policy) in sites.0 {
             let at = policies.all.len();
             for host in site.hosts.iter().flat_map(Globs::sources) {
                 let host = host.to_ascii_lowercase();
                 if is_name(&host) {
                     policies.exact.entry(host).or_insert(at);
-                } else {
-                    let mut glob = Globs::new(Subject::Host);
-                    glob.add(&host).expect("it was compiled when it was read");
-                    policies.globs.push((glob, at));
+                    continue;
+                }
+                let place = (places.next().unwrap_or(usize::MAX), at);
+                match host.strip_prefix("*.").filter(|below| is_name(below)) {
+                    Some(below) => {
+                        policies.below.entry(below.to_owned()).or_insert(place);
+                    }
+                    None => policies.globs.push((compiled(&host), place)),
                 }
             }
             policies.names.insert(site.name.clone(), at);
@@ -95,32 +103,67 @@ impl Policies {
         if self.all.len() == 1 {
             return 0;
         }
-        let glob = || self.globs.iter().find(|(glob, _)| glob.is_match(host.as_bytes())).map(|(_, at)| *at);
-        self.exact.get(host).copied().or_else(glob).unwrap_or(0)
+        let globs = || {
+            let ends = host.match_indices('.').filter_map(|(dot, _)| self.below.get(&host[dot + 1..]));
+            let first = ends.min().copied();
+            let earlier = |place: &(usize, usize)| first.is_none_or(|first| *place < first);
+            let mut others = self.globs.iter().take_while(|(_, place)| earlier(place));
+            others.find(|(glob, _)| glob.is_match(host.as_bytes())).map(|(_, place)| *place).or(first)
+        };
+        self.exact.get(host).copied().or_else(|| globs().map(|(_, at)| at)).unwrap_or(0)
+    }
+}
+
+/// A glob of hosts; it was compiled before, when it was read.
+fn compiled(host: &str) -> Globs {
+    let mut glob = Globs::new(Subject::Host);
+    glob.add(host).expect("it was compiled when it was read");
+    glob
+}
+
+/// An entry under `hosts` that stands above others.
+struct Above<'s> {
+    host: String,
+    /// `None` for a name: it comes before every glob, wherever it stands.
+    glob: Option<Globs>,
+    site: &'s str,
+}
+
+impl Above<'_> {
+    /// Whether it takes whatever another glob means. Only `*` is sure to match whatever a star stands for.
+    fn takes(&self, later: &str) -> bool {
+        let sure = !self.host.contains(['?', '[', '{', '\\']);
+        self.glob.as_ref().is_some_and(|glob| sure && glob.is_match(later.as_bytes()))
     }
 }
 
 /// S1 and S2: hosts that an earlier site takes, and globs that overlap. By their texts alone: what is a glob to one site is
 /// held against the others' globs as if it were a host.
 pub(super) fn check(sites: &[Site], report: &mut Report) {
-    let texts = |site: &Site| {
-        site.hosts.iter().flat_map(Globs::sources).map(|host| host.to_ascii_lowercase()).collect::<Vec<_>>()
-    };
-    let mut before: Vec<(String, &str)> = Vec::new();
+    let mut above: Vec<Above<'_>> = Vec::new();
+    let mut equal: HashMap<String, usize> = HashMap::new();
     for site in sites {
         report.rule = Some(format!("sites/{}", site.name));
-        let own = texts(site);
+        let texts = site.hosts.iter().flat_map(Globs::sources).map(|host| host.to_ascii_lowercase());
+        let own: Vec<_> = texts
+            .map(|host| Above { glob: (!is_name(&host)).then(|| compiled(&host)), host, site: &site.name })
+            .collect();
         let mut taken = 0;
-        for host in &own {
-            let glob = !is_name(host);
-            if let Some((earlier, name)) = before.iter().find(|(earlier, _)| takes(earlier, host)) {
+        for Above { host, glob, .. } in &own {
+            let same = equal.get(host).map(|at| &above[*at]);
+            let globs = || above.iter().filter(|_| glob.is_some());
+            if let Some(Above { host: earlier, site: name, .. }) =
+                same.or_else(|| globs().find(|above| above.takes(host)))
+            {
                 taken += 1;
                 let message =
                     format!("`{host}` never leads here: the site `{name}` above takes it, by `{earlier}`");
                 report.lint("S2", &site.place, message).at_key("hosts");
-            } else if let Some((earlier, name)) =
-                before.iter().find(|(earlier, _)| glob && !is_name(earlier) && takes(host, earlier))
-            {
+            } else if let Some(held) = globs().find(|above| {
+                let this = glob.as_ref().filter(|_| !host.contains(['?', '[', '{', '\\']));
+                above.glob.is_some() && this.is_some_and(|glob| glob.is_match(above.host.as_bytes()))
+            }) {
+                let (earlier, name) = (&held.host, held.site);
                 let message = format!(
                     "`{host}` holds `{earlier}` of the site `{name}`, which comes first and takes it"
                 );
@@ -131,22 +174,12 @@ pub(super) fn check(sites: &[Site], report: &mut Report) {
             let message = "no host leads to this site; only a proxy that names it does";
             report.lint("S2", &site.place, message).at_key("hosts");
         }
-        before.extend(own.into_iter().map(|host| (host, site.name.as_str())));
+        for entry in own {
+            equal.entry(entry.host.clone()).or_insert(above.len());
+            above.push(entry);
+        }
     }
     report.rule = None;
-}
-
-/// Whether one entry under `hosts` takes whatever another one means, if it stands before it.
-fn takes(earlier: &str, later: &str) -> bool {
-    if earlier == later {
-        return true;
-    }
-    // A name comes before every glob, wherever it stands. Only `*` is sure to match whatever a star stands for.
-    if is_name(earlier) || is_name(later) || earlier.contains(['?', '[', '{', '\\']) {
-        return false;
-    }
-    let mut glob = Globs::new(Subject::Host);
-    glob.add(earlier).is_ok() && glob.is_match(later.as_bytes())
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ mod tests;
 mod view;
 
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
@@ -55,6 +56,8 @@ pub struct Pages {
     script_name: String,
     prefix: String,
     settings: Settings,
+    /// Whether the log was told that the operator's template fails.
+    told: AtomicBool,
 }
 
 impl Pages {
@@ -87,6 +90,7 @@ impl Pages {
         }
         let script = Asset::script();
         Ok(Self {
+            told: AtomicBool::new(false),
             templates,
             languages: language::load()?,
             script_name: format!("{}.js", script.etag.trim_matches('"')),
@@ -140,8 +144,11 @@ impl Pages {
             // It was tried with every state when it was read; what it cannot show all the same, ours can.
             match self.render_with(template::OWN, sheet) {
                 Ok(page) => return page,
+                // Visitors can bring this about at will; once says it all.
                 Err(error) => {
-                    error!(%error, "the template of `page.template` failed, and our own page is shown")
+                    if !self.told.swap(true, Ordering::Relaxed) {
+                        error!(%error, "the template of `page.template` failed, and our own page is shown");
+                    }
                 }
             }
         }

@@ -106,9 +106,10 @@ impl Entry {
     }
 }
 
-/// The names under which servers log what they were asked for, and by whom.
+/// The names under which servers log what they were asked for, and by whom. nginx's `uri` is decoded and has no query, so that
+/// `request_uri` comes before it.
 const TARGETS: [&str; 8] =
-    ["target", "uri", "request_uri", "path", ":path", "RequestPath", "request_target", "url"];
+    ["target", "request_uri", "uri", "path", ":path", "RequestPath", "request_target", "url"];
 const CLIENTS: [&str; 9] = [
     "client_ip",
     "client",
@@ -140,7 +141,7 @@ fn quoted(text: &str) -> Option<(String, &str)> {
             b'"' => return Some((String::from_utf8_lossy(&out).into_owned(), &text[at + 1..])),
             b'\\' => {
                 let (byte, length) = match *bytes.get(at + 1)? {
-                    b'x' => match text.get(at + 2..at + 4).and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
+                    b'x' => match text.get(at + 2..at + 4).and_then(byte) {
                         Some(byte) => (byte, 4),
                         None => (b'\\', 1),
                     },
@@ -158,6 +159,12 @@ fn quoted(text: &str) -> Option<(String, &str)> {
             }
         }
     }
+}
+
+/// The byte that two digits are.
+fn byte(hex: &str) -> Option<u8> {
+    let digits = hex.bytes().all(|b| b.is_ascii_hexdigit());
+    u8::from_str_radix(hex, 16).ok().filter(|_| digits)
 }
 
 #[cfg(test)]
