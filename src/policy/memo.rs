@@ -108,7 +108,7 @@ mod tests {
         assert_eq!(recalled(1, "one", 7), [3]);
         assert_eq!(recalled(1, "one", 7), [3]);
         assert_eq!(recalled(2, "one", 4), [4, 5]);
-        assert_eq!(recalled(1, "one", 5), [5, 6]);
+        assert_eq!(recalled(1, "one", 5), [3]);
     }
 
     #[test]
