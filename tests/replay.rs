@@ -80,12 +80,10 @@ fn requests(log: &str, flags: &[&str]) -> Option<Vec<Value>> {
     let path = folder.path().join("access.log");
     fs::write(&path, log).unwrap();
     let script = Path::new(ROOT).join("scripts/log2requests");
-    let done = match Command::new("python3").arg(script).args(flags).arg(path).stdin(Stdio::null()).output() {
-        Ok(done) => done,
-        Err(_) => {
-            println!("skipped: reading access logs (python3 not found)");
-            return None;
-        }
+    let mut command = Command::new("python3");
+    let Ok(done) = command.arg(script).args(flags).arg(path).stdin(Stdio::null()).output() else {
+        println!("skipped: reading access logs (python3 not found)");
+        return None;
     };
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     let text = String::from_utf8(done.stdout).unwrap();
