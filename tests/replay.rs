@@ -80,8 +80,8 @@ fn requests(log: &str, flags: &[&str]) -> Option<Vec<Value>> {
     let path = folder.path().join("access.log");
     fs::write(&path, log).unwrap();
     let script = Path::new(ROOT).join("scripts/log2requests");
-    let Ok(done) = Command::new("python3").arg(script).args(flags).arg(path).stdin(Stdio::null()).output()
-    else {
+    let mut command = Command::new("python3");
+    let Ok(done) = command.arg(script).args(flags).arg(path).stdin(Stdio::null()).output() else {
         println!("skipped: reading access logs (python3 not found)");
         return None;
     };

@@ -107,11 +107,13 @@ pub struct Figures {
     values: [u32; Figure::COUNT],
     /// Whether there is evidence of an address.
     address: bool,
+    /// Whether it is known which autonomous system that belongs to.
+    asn: bool,
 }
 
 impl Default for Figures {
     fn default() -> Self {
-        Self { values: [0; Figure::COUNT], address: false }
+        Self { values: [0; Figure::COUNT], address: false, asn: false }
     }
 }
 
@@ -119,6 +121,11 @@ impl Figures {
     /// Figures that are all 0, of a request with or without evidence of an address.
     pub fn with_evidence(address: bool) -> Self {
         Self { address, ..Self::default() }
+    }
+
+    /// The same, with the number of the network that the address belongs to.
+    pub fn and_asn(self, asn: bool) -> Self {
+        Self { asn, ..self }
     }
 
     /// Sets a figure.
@@ -131,13 +138,12 @@ impl Figures {
         self.values[figure as usize]
     }
 
-    /// The value, unless it is about an address of which there is no evidence.
+    /// The value, unless it is about an address or a number of which there is no evidence.
     pub fn known(&self, figure: Figure) -> Option<u32> {
         let known = match figure.subject() {
             Subject::Client | Subject::Network => self.address,
-            Subject::Asn | Subject::Attack | Subject::Clearance | Subject::Fingerprint | Subject::Site => {
-                true
-            }
+            Subject::Asn => self.asn,
+            Subject::Attack | Subject::Clearance | Subject::Fingerprint | Subject::Site => true,
         };
         known.then(|| self.value(figure))
     }

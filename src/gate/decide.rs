@@ -1,5 +1,6 @@
 //! The decision: the hot path, and the same path for `explain`.
 
+use std::cell::OnceCell;
 use std::time::Duration;
 
 use tracing::warn;
@@ -108,12 +109,16 @@ impl Gate {
         let (id, now) = (DecisionId::new(moment.seed.decision), moment.now);
         let facts = self.facts(by, request, moment);
         let sight = self.state.memory.sight(request, facts.asn);
+        // Read once, however many rounds of lookups there are.
+        let behaviour = OnceCell::new();
         let recall = || {
-            let behaviour = self.behaviour(request, &sight, now);
-            if mode == Mode::Record {
-                self.state.seen(behaviour.signals);
-            }
-            behaviour
+            *behaviour.get_or_init(|| {
+                let behaviour = self.behaviour(request, &sight, now);
+                if mode == Mode::Record {
+                    self.state.seen(behaviour.signals);
+                }
+                behaviour
+            })
         };
         let facts = Facts { recall: Recall::new(&recall), ..facts };
         let mut cleared = None;

@@ -68,7 +68,9 @@ impl Gate {
             (toll.kind == Kind::Work).then(|| self.work_token(request, self.of(decision).id, toll, moment));
         let seconds = self.wait_seconds(toll);
         let link = seconds.map(|seconds| {
-            let token = self.wait_token(request, self.of(decision).id, toll.level, seconds, moment);
+            // What was raised keeps the lane of its rule: who has no scripts cannot pay more, and is not thrown out.
+            let level = toll.level.min(self.settings.wait.max_level);
+            let token = self.wait_token(request, self.of(decision).id, level, seconds, moment);
             (seconds, self.wait_url(&token, request.target.raw))
         });
         let text = work.as_ref().map(Token::text);
@@ -218,9 +220,7 @@ impl Gate {
         let wait = &self.settings.wait;
         let seconds: u32 = match (toll.kind, toll.level) {
             (Kind::Wait, _) => toll.seconds.into(),
-            (Kind::Work, level) if !(wait.enabled && toll.wait_lane && level <= wait.max_level) => {
-                return None;
-            }
+            (Kind::Work, _) if !(wait.enabled && toll.wait_lane) => return None,
             (Kind::Work, ..=12) => 3,
             (Kind::Work, 13..=14) => 5,
             (Kind::Work, _) => 15,

@@ -154,8 +154,9 @@ impl Memory {
                 self.asns.with(asn, now, |cell| cell.record(network, deed.fate, now));
             }
         }
-        self.fingerprints.with(sight.fingerprint, now, |cell| cell.record(sight, now));
-        self.sites.with(sight.site, now, |cell| cell.record(sight.what, now));
+        // Many visitors share these, and so may all workers: who finds one in another's hand leaves it be.
+        self.fingerprints.with_free(sight.fingerprint, now, |cell| cell.record(sight, now));
+        self.sites.with_free(sight.site, now, |cell| cell.record(sight.what, now));
         if let Some(id) = clearance {
             let key = self.keys.of(Kind::Clearance, id);
             self.clearances.with(key, now, |cell| cell.record(sight.network, now));
@@ -171,7 +172,7 @@ impl Memory {
 
     /// What is remembered of whoever sent a request, before that request itself. Changes nothing.
     pub fn tell(&self, sight: &Sight, clearance: Option<&[u8; 16]>, now: Timestamp) -> Figures {
-        let mut figures = Figures::with_evidence(sight.client.is_some());
+        let mut figures = Figures::with_evidence(sight.client.is_some()).and_asn(sight.asn.is_some());
         if let Some(key) = sight.client {
             self.clients.look(key, |cell| cell.tell(now, &mut figures));
         }

@@ -9,7 +9,7 @@
 
 use std::fmt;
 use std::mem::size_of;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError, TryLockError};
 
 use crate::clock::Timestamp;
 
@@ -79,7 +79,19 @@ impl<C: Default> Table<C> {
         change(&mut bucket.cells[place])
     }
 
-    /// Runs `read` on the cell of a key, if it is there. Nothing changes.
+    /// The same, unless another thread has the cell or a neighbour of it in hand: then nothing is done.
+    pub(super) fn with_free(&self, key: u64, now: Timestamp, change: impl FnOnce(&mut C)) {
+        let (key, second) = (key.max(1), seconds(now));
+        let mut bucket = match self.bucket(key).try_lock() {
+            Ok(bucket) => bucket,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return,
+        };
+        let place = bucket.place(key, second);
+        change(&mut bucket.cells[place]);
+    }
+
+    /// Runs `read` on the cell of a key, if it is there. Changes no cell.
     pub(super) fn look<T>(&self, key: u64, read: impl FnOnce(&C) -> T) -> Option<T> {
         let key = key.max(1);
         let bucket = self.bucket(key).lock().unwrap_or_else(PoisonError::into_inner);
