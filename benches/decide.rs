@@ -203,6 +203,7 @@ fn rotating_agents(c: &mut Criterion) {
 fn ratio(name: &str, mut cheap: impl FnMut(), mut dear: impl FnMut()) {
     const BATCHES: usize = 301;
     const BATCH: usize = 2_000;
+    #[expect(clippy::disallowed_methods, reason = "this is a stopwatch")]
     let time = |run: &mut dyn FnMut()| {
         let start = Instant::now();
         (0..BATCH).for_each(|_| run());
