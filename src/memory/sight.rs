@@ -35,23 +35,19 @@ pub(super) enum What {
 
 impl Sight {
     pub(super) fn of(keys: &Keys, request: &Request<'_>, asn: Option<u32>) -> Self {
-        let agent_bytes = request.agent();
-        let agent = keys.of(Kind::Agent, &agent_bytes);
-        let shape = shape(request);
+        let head = Head::of(request);
+        let agent = keys.of(Kind::Agent, head.agent);
+        let whole = agent ^ head.shape.rotate_left(32);
         Self {
             client: request.client.map(|client| keys.of(Kind::Client, &subnet(client))),
             network: request.client.map(|client| keys.of(Kind::Network, Prefix::of(client).as_bytes())),
             asn: asn.map(|asn| keys.of(Kind::Asn, &asn.to_be_bytes())),
-            fingerprint: keys.with(
-                Kind::Fingerprint,
-                agent ^ shape.rotate_left(32),
-                request.ja4().unwrap_or_default(),
-            ),
+            fingerprint: keys.with(Kind::Fingerprint, whole, head.ja4),
             site: keys.of(Kind::Site, request.host.as_bytes()),
             agent,
-            shape,
+            shape: head.shape,
             target: keys.of(Kind::Target, request.target.raw),
-            what: what(request),
+            what: what(request, &head),
             number: number(keys, request.target.raw),
         }
     }
@@ -73,41 +69,79 @@ pub(super) fn subnet(client: IpAddr) -> [u8; 9] {
     bytes
 }
 
-/// A header that a client sends with every request, whatever it asks for: its number, and whether its value tells the
-/// client too. Told by length first, as most headers are none of them.
-fn telling(name: &[u8]) -> Option<(u64, bool)> {
-    let known: &[(&str, u64, bool)] = match name.len() {
-        2 => &[("te", 1, false)],
-        3 => &[("dnt", 2, false)],
-        6 => &[("accept", 3, false)],
-        7 => &[("sec-gpc", 4, false)],
-        9 => &[("sec-ch-ua", 5, false)],
-        10 => &[("user-agent", 6, false)],
-        14 => &[("accept-charset", 7, false)],
-        15 => &[("accept-encoding", 8, true), ("accept-language", 9, true)],
-        16 => &[("sec-ch-ua-mobile", 10, false)],
-        18 => &[("sec-ch-ua-platform", 11, true)],
-        _ => return None,
-    };
-    let found = known.iter().find(|(known, ..)| known.as_bytes().eq_ignore_ascii_case(name))?;
-    Some((found.1, found.2))
+/// What memory looks at in the headers, found in one pass. Of a header that stands several times the first line counts.
+struct Head<'r> {
+    agent: &'r [u8],
+    accept: &'r [u8],
+    fetch_dest: &'r [u8],
+    ja4: &'r [u8],
+    /// Whether a page led here.
+    led: bool,
+    /// Whether another protocol is asked for.
+    upgrade: bool,
+    /// The order of the headers that a client sends with every request, whatever it asks for, and what they say of
+    /// encodings, languages and the platform. Collisions gain nobody anything: whoever wants the shape of a browser sends
+    /// the headers of that browser.
+    shape: u64,
 }
 
-/// Their order, and what they say of encodings, languages and the platform. Collisions gain nobody anything: whoever
-/// wants the shape of a browser sends the headers of that browser.
-fn shape(request: &Request<'_>) -> u64 {
-    let mut shape = 0xcbf2_9ce4_8422_2325_u64;
-    let mut add = |number: u64| shape = (shape ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
-    for header in request.headers.iter() {
-        let Some((number, by_value)) = telling(header.name) else { continue };
-        add(number);
-        if by_value {
-            let (words, rest) = header.value.as_chunks::<8>();
-            words.iter().for_each(|word| add(u64::from_le_bytes(*word)));
-            add(rest.iter().fold(rest.len() as u64, |word, byte| word << 8 | u64::from(*byte)));
+impl<'r> Head<'r> {
+    fn of(request: &Request<'r>) -> Self {
+        let mut head = Self {
+            agent: b"",
+            accept: b"",
+            fetch_dest: b"",
+            ja4: b"",
+            led: false,
+            upgrade: false,
+            shape: 0xcbf2_9ce4_8422_2325,
+        };
+        for header in request.headers.iter() {
+            let (value, is) = (header.value, |name: &[u8]| header.name.eq_ignore_ascii_case(name));
+            let first = |place: &mut &'r [u8]| {
+                if place.is_empty() {
+                    *place = value;
+                }
+            };
+            // By length first: most headers are none of these.
+            match header.name.len() {
+                2 if is(b"te") => head.add(1),
+                3 if is(b"dnt") => head.add(2),
+                6 if is(b"accept") => {
+                    head.add(3);
+                    first(&mut head.accept);
+                }
+                7 if is(b"sec-gpc") => head.add(4),
+                7 if is(b"referer") => head.led |= !value.is_empty(),
+                7 if is(b"upgrade") => head.upgrade = true,
+                9 if is(b"sec-ch-ua") => head.add(5),
+                10 if is(b"user-agent") => {
+                    head.add(6);
+                    first(&mut head.agent);
+                }
+                14 if is(b"accept-charset") => head.add(7),
+                14 if is(b"sec-fetch-dest") => first(&mut head.fetch_dest),
+                14 if is(b"x-tollgate-ja4") => first(&mut head.ja4),
+                15 if is(b"accept-encoding") => head.add_with(8, value),
+                15 if is(b"accept-language") => head.add_with(9, value),
+                16 if is(b"sec-ch-ua-mobile") => head.add(10),
+                18 if is(b"sec-ch-ua-platform") => head.add_with(11, value),
+                _ => {}
+            }
         }
+        head
     }
-    shape
+
+    fn add(&mut self, number: u64) {
+        self.shape = (self.shape ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+    }
+
+    fn add_with(&mut self, number: u64, value: &[u8]) {
+        self.add(number);
+        let (words, rest) = value.as_chunks::<8>();
+        words.iter().for_each(|word| self.add(u64::from_le_bytes(*word)));
+        self.add(rest.iter().fold(rest.len() as u64, |word, byte| word << 8 | u64::from(*byte)));
+    }
 }
 
 /// The endings of what pages are made of.
@@ -140,22 +174,23 @@ const PARTS: [&str; 26] = [
     "webmanifest",
 ];
 
-fn what(request: &Request<'_>) -> What {
-    if !matches!(request.method, "GET" | "HEAD") || request.headers.contains("upgrade") {
+fn what(request: &Request<'_>, head: &Head<'_>) -> What {
+    if !matches!(request.method, "GET" | "HEAD") || head.upgrade {
         return What::Other;
     }
-    let first = |name: &str| request.headers.all(name).next().unwrap_or_default();
-    let ends_like_part = ending(request.target.path())
-        .is_some_and(|ending| PARTS.iter().any(|part| part.as_bytes().eq_ignore_ascii_case(ending)));
-    match first("sec-fetch-dest") {
-        b"" if !ends_like_part => What::Document,
+    let like_part = || {
+        ending(request.target.path())
+            .is_some_and(|ending| PARTS.iter().any(|part| part.as_bytes().eq_ignore_ascii_case(ending)))
+    };
+    match head.fetch_dest {
+        b"" if !like_part() => What::Document,
         // Without a page that led to it, this is somebody who collects parts.
-        b"" if first("referer").is_empty() => What::Document,
+        b"" if !head.led => What::Document,
         b"" => What::Asset,
         b"document" | b"iframe" | b"frame" | b"embed" | b"object" => What::Document,
         b"empty" | b"serviceworker" | b"report" | b"websocket" => What::Other,
         // Who asks for a page as if for an image is counted as who asks for a page.
-        _ if !ends_like_part && first("accept").starts_with(b"text/html") => What::Document,
+        _ if head.accept.starts_with(b"text/html") && !like_part() => What::Document,
         _ => What::Asset,
     }
 }

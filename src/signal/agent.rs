@@ -52,7 +52,7 @@ impl Browser {
                 b"Firefox/" => firefox = leading(number),
                 b"Version/" => version = leading(number),
                 // Whoever writes anything else behind a browser's agent is not that browser alone.
-                name => plain &= PLAIN.contains(&name),
+                name => plain &= is_plain(name),
             }
         }
         let explorer = || find(platform, b"MSIE ").and_then(|at| leading(&platform[at + 5..]));
@@ -65,24 +65,27 @@ impl Browser {
     }
 }
 
-/// What plain browsers write besides their own name and version.
-const PLAIN: [&[u8]; 15] = [
-    b"AppleWebKit/",
-    b"(KHTML,",
-    b"like",
-    b"Gecko)",
-    b"Gecko/",
-    b"Safari/",
-    b"Mobile/",
-    b"Mobile",
-    b"Edg/",
-    b"EdgA/",
-    b"OPR/",
-    b"Vivaldi/",
-    b"YaBrowser/",
-    b"Yowser/",
-    b"SamsungBrowser/",
-];
+/// Whether this is what plain browsers write besides their own name and version.
+fn is_plain(name: &[u8]) -> bool {
+    matches!(
+        name,
+        b"AppleWebKit/"
+            | b"(KHTML,"
+            | b"like"
+            | b"Gecko)"
+            | b"Gecko/"
+            | b"Safari/"
+            | b"Mobile/"
+            | b"Mobile"
+            | b"Edg/"
+            | b"EdgA/"
+            | b"OPR/"
+            | b"Vivaldi/"
+            | b"YaBrowser/"
+            | b"Yowser/"
+            | b"SamsungBrowser/"
+    )
+}
 
 fn system(platform: &[u8]) -> System {
     let has = |word: &[u8]| find(platform, word).is_some();
