@@ -177,7 +177,8 @@ mod tests {
         let mut figures = Figures::with_evidence(false);
         figures.set(Figure::FingerprintRate, 7);
         assert_eq!(figures.known(Figure::ClientRate), None);
-        assert_eq!(figures.known(Figure::AsnRate), Some(0));
+        assert_eq!(figures.known(Figure::AsnRate), None);
+        assert_eq!(figures.and_asn(true).known(Figure::AsnRate), Some(0));
         assert_eq!(figures.known(Figure::FingerprintRate), Some(7));
     }
 }
