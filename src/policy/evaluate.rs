@@ -22,6 +22,10 @@ use crate::request::{Request, is_public};
 /// The rule that refuses an address on the block list.
 const BLOCK_LIST: &str = "dnsbl";
 
+/// How many weights may hang on lookups before the lookups are made without asking whether they matter: each doubles the
+/// ways in which the thresholds could end.
+const MAX_OPEN: usize = 4;
+
 /// What decides, and the weight so far.
 struct Decision<'p> {
     asks: &'p Asks,
@@ -128,6 +132,7 @@ impl Compiled {
         let (mut weight, mut shadow, mut limits) = (0_i64, None, Limits::default());
         // What WEIGH rules lack counts only once their weight does.
         let (mut lookups, mut undecided) = (Vec::new(), None);
+        let mut open = SmallVec::<[i64; MAX_OPEN]>::new();
         let mut chosen = Set::default();
         let all = observer.sees_misses();
         if !all {
@@ -161,6 +166,10 @@ impl Compiled {
                     lookups.drain(..mark);
                     return Err(Open::Need(lookups));
                 }
+                Some(Miss::Need) => {
+                    open.extend(rule.asks.weight());
+                    continue;
+                }
                 Some(_) => continue,
             }
             match (&rule.asks, terminal) {
@@ -175,13 +184,14 @@ impl Compiled {
         }
         match undecided {
             Some((rule, fault)) => return Err(Open::Undecided(rule, fault)),
-            None if !lookups.is_empty() => return Err(Open::Need(lookups)),
+            None if !lookups.is_empty() && !self.settled(weight, &open, subject) => {
+                return Err(Open::Need(lookups));
+            }
             None => {}
         }
         let mut fault = None;
         for (index, threshold) in self.thresholds.iter().enumerate() {
-            let chance = subject.scene.facts().chance.wrapping_add((self.rules.len() + index) as u64);
-            let held = threshold.expression.holds_at(weight, chance);
+            let held = self.held(index, weight, subject);
             let holds = held == Ok(true);
             observer.rule(&threshold.label, threshold.asks.name(), holds, || match held {
                 Ok(_) => format!("the weight is {weight}"),
@@ -209,6 +219,30 @@ impl Compiled {
         }
         observer.rule(self.default_name, self.default.name(), true, || "nothing else decided".to_owned());
         Ok(Decision { asks: &self.default, rule: self.default_name, weight, shadow, limits, fault })
+    }
+
+    /// Whether a threshold holds at a weight.
+    fn held(&self, index: usize, weight: i64, subject: &Subject<'_, '_>) -> Result<bool, Fault> {
+        let chance = subject.scene.facts().chance.wrapping_add((self.rules.len() + index) as u64);
+        self.thresholds[index].expression.holds_at(weight, chance)
+    }
+
+    /// Whether the same thresholds decide and watch whichever of the open weights are added: what they hang on need not be
+    /// looked up then.
+    fn settled(&self, weight: i64, open: &[i64], subject: &Subject<'_, '_>) -> bool {
+        let end = |some: u32| {
+            let added =
+                open.iter().enumerate().filter(|(at, _)| some >> at & 1 == 1).map(|(_, adjust)| adjust);
+            let weight = added.fold(weight, |sum, adjust| sum.saturating_add(*adjust));
+            let mut holding =
+                (0..self.thresholds.len()).filter(|at| self.held(*at, weight, subject) == Ok(true));
+            let first = holding.next();
+            // A watching one says what it would do and leaves the end to those below it.
+            let watching = first.is_some_and(|at| self.thresholds[at].shadow);
+            (first, if watching { holding.find(|at| !self.thresholds[*at].shadow) } else { None })
+        };
+        let ways = 1_u32.checked_shl(open.len() as u32).unwrap_or(0);
+        (1..=MAX_OPEN).contains(&open.len()) && (1..ways).all(|some| end(some) == end(0))
     }
 }
 

@@ -90,6 +90,14 @@ impl Asks {
         }
     }
 
+    /// What a WEIGH adds.
+    pub(super) const fn weight(&self) -> Option<i64> {
+        match self {
+            Self::Weigh(adjust) => Some(*adjust),
+            _ => None,
+        }
+    }
+
     /// Whether a match helps the visitor. Such a rule needs certainty: all readings, and evidence of an address.
     pub(super) const fn is_lenient(&self) -> bool {
         matches!(self, Self::Allow | Self::Weigh(..=0))

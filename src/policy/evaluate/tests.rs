@@ -487,3 +487,38 @@ fn a_rule_takes_the_networks_of_the_lists_it_names() {
 }
 
 mod behaviour;
+
+#[test]
+fn what_cannot_change_the_end_is_not_looked_up() {
+    let judged = |adjust: i64, thresholds: &str| {
+        let text = format!(
+            "bots:\n- name: a\n  action: WEIGH\n  path_regex: .*\n  weight: {{adjust: 20}}\n- name: b\n  action: WEIGH\n  expression: verifyFCrDNS(remoteAddress)\n  weight: {{adjust: {adjust}}}\nthresholds:\n{thresholds}"
+        );
+        let (policy, mut asked) = (policy(&text), false);
+        let request = Request::new(Parts {
+            method: b"GET",
+            target: b"/",
+            host: b"example.com",
+            scheme: b"https",
+            client: Some("203.0.113.7".parse().unwrap()),
+            headers: Headers::default(),
+        });
+        let judged = policy.evaluate(&request.unwrap(), &Facts::default(), &mut ());
+        let rule = match judged {
+            Judged::Need(_) => {
+                asked = true;
+                String::new()
+            }
+            Judged::Decided(outcome) => outcome.rule.to_owned(),
+            Judged::Undecided { .. } => panic!("{judged:?}"),
+        };
+        (asked, rule)
+    };
+    let tiers = "- {name: low, expression: weight < 10, action: ALLOW}\n- {name: high, expression: 'true', action: DENY}\n";
+    let watched = "- {name: top, expression: weight > 25, action: DENY, shadow: true}\n- {name: high, expression: weight >= 10, action: DENY}\n";
+    // 20 and 30 end alike; 20 and 5 do not; a threshold that only watches must see the difference too.
+    assert_eq!(judged(10, tiers), (false, "threshold/high".to_owned()));
+    assert!(judged(-15, tiers).0);
+    assert!(judged(10, watched).0);
+    assert_eq!(judged(3, watched), (false, "threshold/high".to_owned()));
+}
