@@ -7,7 +7,7 @@ use crate::clock::Timestamp;
 use crate::crypto::Kind;
 use crate::memory::{Counted, Deed, Fate, Limit, Pace, Sight};
 use crate::policy::{By, LimitRule, Rate, Toll};
-use crate::request::Request;
+use crate::request::{Request, Single};
 use crate::signal::{self, Finding};
 
 /// The id of a clearance.
@@ -28,8 +28,19 @@ impl Gate {
     }
 
     fn figures(&self, request: &Request<'_>, sight: &Sight, now: Timestamp) -> Figures {
-        let clearance = self.clearance_id(request, now);
-        let mut figures = self.state.memory.tell(sight, clearance.as_ref(), now);
+        let mut figures = self.state.memory.tell(sight, None, now);
+        // All that open are told of, the worst of each: one that nobody shares must not hide another.
+        let told = self.clearance(
+            request,
+            now,
+            |_| true,
+            0,
+            |clearance| {
+                self.state.memory.tell_clearance(&clearance.id, now, &mut figures);
+                false
+            },
+        );
+        debug_assert!(told.is_err(), "none was wanted");
         figures.set(Figure::Attack, self.state.alarm.level(now).into());
         figures
     }
@@ -104,7 +115,9 @@ impl Gate {
                 decision.shadow = decision.shadow.or(Some(would));
                 continue;
             }
-            self.state.metrics.limited("rule");
+            if mode == Mode::Record {
+                self.state.metrics.limited("rule");
+            }
             (decision.verdict, decision.rule) = (Verdict::Limit, rule);
             (decision.retry_after, decision.toll) = (wait.as_secs() + 1, None);
             return;
@@ -127,11 +140,22 @@ impl Gate {
             Verdict::Deny => Fate::Denied,
             Verdict::Limit => Fate::Limited,
         };
-        if verdict == Verdict::Challenge {
+        if verdict == Verdict::Challenge && self.alarms(request, now) {
             self.state.alarm.challenge(now);
         }
-        let probe = signal::probe(request.target.raw);
+        // Another site's page can have its readers ask for anything: what it makes them ask for says nothing about them.
+        let foreign = seems_foreign(request);
+        let fate = if foreign && fate == Fate::Denied { Fate::Passed } else { fate };
+        let readings = || request.target.readings.iter().find_map(signal::probe);
+        let probe = if foreign { None } else { signal::probe(request.target.raw).or_else(readings) };
         self.state.memory.record(sight, cleared.as_ref(), Deed { fate, probe }, now);
+    }
+
+    /// Whether a challenge counts towards the load marks. A network that takes many and is one of few is no attack on the site
+    /// but a visitor of its own, whom `unsolved` knows.
+    fn alarms(&self, request: &Request<'_>, now: Timestamp) -> bool {
+        let taken = |client| self.state.memory.challenges(client, now).0;
+        request.client.is_none_or(|client| taken(client) < ALARMS)
     }
 
     /// Takes note of an answer that was accepted; of the same one only once.
@@ -141,6 +165,16 @@ impl Gate {
             memory.answered(&memory.sight(request, self.asn(request)), now);
         }
     }
+}
+
+/// How many challenges of one network in ten minutes count towards the load marks.
+const ALARMS: u32 = 20;
+
+/// Whether another site's page made the browser ask for something that is no page.
+fn seems_foreign(request: &Request<'_>) -> bool {
+    let says =
+        |name, value: &[u8]| matches!(request.headers.single(name), Single::One(said) if said == value);
+    says("sec-fetch-site", b"cross-site") && !says("sec-fetch-dest", b"document")
 }
 
 /// The limits of our own, beside those of rules.

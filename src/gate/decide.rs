@@ -182,7 +182,9 @@ impl Gate {
                 return Some(clearance.id);
             }
             (Err(_), Some((wait, id))) => {
-                self.state.metrics.limited("clearance");
+                if mode == Mode::Record {
+                    self.state.metrics.limited("clearance");
+                }
                 let again =
                     self.state.within(mode, &self.state.again, AGAIN, Counted::Clearance(&id), now).is_ok();
                 if again {

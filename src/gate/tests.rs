@@ -113,7 +113,7 @@ pub(super) fn solved(gate: &Gate, target: &str, moment: &Moment) -> String {
 }
 
 /// The first address on a page that starts so.
-fn address_in(body: &str, start: &str) -> String {
+pub(super) fn address_in(body: &str, start: &str) -> String {
     let from = body.find(start).expect("the page names this address");
     body[from..].chars().take_while(|c| !matches!(c, '"' | '\'' | ' ' | '>')).collect()
 }

@@ -49,12 +49,13 @@ impl Gate {
                 }
             };
         }
-        match self
-            .check(request, moment, |check| check.wait(token.text().as_bytes()))
-            .and_then(|paid| Ok((self.seal(&paid)?, paid.id)))
-        {
-            Ok((sealed, id)) => {
-                self.solved(request, &id, moment.now);
+        match self.check(request, moment, |check| check.wait(token.text().as_bytes())).and_then(|paid| {
+            // An identity that was waited for counts against its network as one that was worked for does.
+            let network = request.client.map(Prefix::of);
+            self.state.answers().take(&network, moment.now).map_err(|_| Refusal::Many)?;
+            self.seal(&paid)
+        }) {
+            Ok(sealed) => {
                 self.state.metrics.answer("wait", "accepted");
                 let again = format!("{}&p=1", String::from_utf8_lossy(request.target.raw));
                 self.cleared(303, request, &sealed, moment).header("location", again)

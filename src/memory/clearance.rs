@@ -22,7 +22,8 @@ impl Clearance {
     /// Tells what is kept.
     pub(super) fn tell(&self, now: Timestamp, figures: &mut Figures) {
         let [a, b] = self.networks.leaves(now);
-        figures.set(Figure::ClearanceRate, self.requests.rate(now));
-        figures.set(Figure::ClearanceNetworks, a.and(b).count());
+        let mut raise = |figure, value: u32| figures.set(figure, value.max(figures.value(figure)));
+        raise(Figure::ClearanceRate, self.requests.rate(now));
+        raise(Figure::ClearanceNetworks, a.and(b).count());
     }
 }

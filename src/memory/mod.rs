@@ -193,9 +193,14 @@ impl Memory {
         self.fingerprints.look(sight.fingerprint, |cell| cell.tell(now, &mut figures));
         self.sites.look(sight.site, |cell| cell.tell(now, &mut figures));
         if let Some(id) = clearance {
-            self.clearances.look(self.keys.of(Kind::Clearance, id), |cell| cell.tell(now, &mut figures));
+            self.tell_clearance(id, now, &mut figures);
         }
         figures
+    }
+
+    /// Adds what is remembered of a clearance; of several the highest figures count.
+    pub fn tell_clearance(&self, id: &[u8; 16], now: Timestamp, figures: &mut Figures) {
+        self.clearances.look(self.keys.of(Kind::Clearance, id), |cell| cell.tell(now, figures));
     }
 
     /// How many challenges a network got in the last ten minutes, and how many it answered.

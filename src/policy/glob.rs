@@ -4,6 +4,7 @@ use globset::GlobBuilder;
 use regex::bytes::{Regex, RegexBuilder};
 
 use super::pattern::{self, Needles};
+use crate::request::canonical_literal;
 
 /// The largest automaton one glob may need, in bytes.
 const MAX_COMPILED: usize = 1 << 20;
@@ -116,6 +117,12 @@ fn host(text: &str) -> Result<Glob, String> {
     if !text.is_ascii() {
         return Err(format!("`{text}` can match no host: browsers send such names in ASCII, as `xn--...`"));
     }
+    if text.contains(['[', ']']) {
+        // Rules compare what requests are brought to.
+        return canonical_literal(text)
+            .map(|literal| Glob::Exact(literal.into_bytes()))
+            .ok_or_else(|| format!("`{text}` is no IP literal such as [2001:db8::1], and classes such as [0-9] have no meaning in a host"));
+    }
     let lower = text.to_ascii_lowercase();
     match is_name(&lower) {
         true => Ok(Glob::Exact(lower.into_bytes())),
@@ -189,7 +196,7 @@ mod tests {
     fn hosts_have_no_case_and_stars_cross_dots() {
         check("Example.com", Subject::Host, &["example.com"], &["www.example.com"]);
         check("*.example.com", Subject::Host, &["a.example.com", "a.b.example.com"], &["example.com"]);
-        check("[2001:db8::1]", Subject::Host, &["[2001:db8::1]"], &["1"]);
+        check("[2001:DB8:0::1]", Subject::Host, &["[2001:db8::1]"], &["1"]);
     }
 
     #[test]
@@ -197,7 +204,9 @@ mod tests {
         for glob in ["", "admin", "*", "*.php", "/a?b=c", "/a#b", "/[a"] {
             assert!(Globs::new(Subject::Path).add(glob).is_err(), "{glob}");
         }
-        for glob in ["", "https://a", "a:80", "a b", "a.example.", "b\u{fc}cher.example"] {
+        for glob in
+            ["", "https://a", "a:80", "a b", "a.example.", "shop[0-9].example", "[1]", "b\u{fc}cher.example"]
+        {
             assert!(Globs::new(Subject::Host).add(glob).is_err(), "{glob}");
         }
     }

@@ -37,11 +37,10 @@ impl<'a> Host<'a> {
         };
         let name = name.strip_suffix('.').unwrap_or(name);
         let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_');
-        let fits = match literal {
-            true => name[1..name.len() - 1].parse::<Ipv6Addr>().is_ok(),
-            false => name.split('.').all(|label| !label.is_empty()) && name.bytes().all(plain),
-        };
-        if !fits {
+        if literal {
+            return Ok(Self { name: Cow::Owned(canonical_literal(name).ok_or(bad)?), sent, port });
+        }
+        if !(name.split('.').all(|label| !label.is_empty()) && name.bytes().all(plain)) {
             return Err(bad);
         }
         let upper = name.bytes().any(|b| b.is_ascii_uppercase());
@@ -62,6 +61,12 @@ impl<'a> Host<'a> {
         };
         &self.sent.as_bytes()[..end]
     }
+}
+
+/// An IP literal such as `[2001:db8::1]` in its one spelling (RFC 5952): an address has many, and a rule names one.
+pub fn canonical_literal(text: &str) -> Option<String> {
+    let address: Ipv6Addr = text.strip_prefix('[')?.strip_suffix(']')?.parse().ok()?;
+    Some(format!("[{address}]"))
 }
 
 impl Deref for Host<'_> {
@@ -87,6 +92,8 @@ mod tests {
             ("127.0.0.1:8080", "127.0.0.1"),
             ("[2001:DB8::1]", "[2001:db8::1]"),
             ("[::1]:443", "[::1]"),
+            ("[2001:db8:0:0:0:0:0:1]", "[2001:db8::1]"),
+            ("[2001:0db8::0:1]:8443", "[2001:db8::1]"),
         ];
         for (raw, want) in rows {
             assert_eq!(Host::parse(raw.as_bytes()).map(|h| h.to_string()), Ok(want.to_owned()), "{raw}");

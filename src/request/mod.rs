@@ -17,7 +17,7 @@ pub use address::{NetworkError, Networks, Prefix, is_public, parse_address, pars
 pub use cookie::{MAX_COOKIES, cookie_values, cookies_without};
 pub use facts::{ClientSettings, Hops, Peer, Source, gather};
 pub use header::{Header, Headers, MAX_HEADERS, Single};
-pub use host::Host;
+pub use host::{Host, canonical_literal};
 pub use reading::Readings;
 pub use target::{MAX_TARGET, Target};
 pub use wants::Wants;

@@ -80,6 +80,9 @@ impl Fixed {
     }
 }
 
+/// How long a load may take: a pipe in a file's place, or a share whose server is gone, must not be the last one.
+const LOADING: Duration = Duration::from_secs(30);
+
 /// What a load came to: a gate, or everything that is wrong; and the files, as they stood before they were read.
 struct Loading {
     outcome: Result<Made, String>,
@@ -133,7 +136,8 @@ impl Reloader {
             signal(SignalKind::hangup()).map_err(|source| Error::System { what: "SIGHUP", source })?;
         let mut end = pin!(end);
         let mut samples = tokio::time::interval(load::EVERY);
-        let mut watch = Watch::new(std::mem::take(&mut self.watching.0), self.watching.1);
+        let mut known = std::mem::take(&mut self.watching.0);
+        let mut watch = Watch::new(known.clone(), self.watching.1);
         loop {
             let answer = tokio::select! {
                 () = &mut end => return Ok(()),
@@ -153,10 +157,11 @@ impl Reloader {
             let (result, files) = tokio::select! {
                 biased;
                 () = &mut end => return Ok(()),
-                done = self.reload(live) => done,
+                done = self.reload(live, &known) => done,
             };
             // What failed is not tried again until a file changes once more.
-            watch = Watch::new(files, self.watching.1);
+            known = files;
+            watch = Watch::new(known.clone(), self.watching.1);
             if let Some(answer) = answer {
                 // Whoever asked may have gone away; the reload is done all the same.
                 drop(answer.send(result));
@@ -164,15 +169,20 @@ impl Reloader {
         }
     }
 
-    async fn reload(&mut self, live: &Live) -> (Result<(), String>, Files) {
+    /// `known` are the files of the load before.
+    async fn reload(&mut self, live: &Live, known: &Files) -> (Result<(), String>, Files) {
         let (sources, state, runtime) = (self.sources.clone(), self.state.clone(), self.runtime.clone());
         let ring = self.ephemeral.clone();
         // Reading and compiling take a while, and lookups and the admin listener run on this thread.
-        let loading = tokio::task::spawn_blocking(move || load_gate(&sources, ring, &state, &runtime)).await;
-        let Loading { outcome, files } = loading.unwrap_or_else(|error| Loading {
-            outcome: Err(format!("loading ended early: {error}")),
-            files: Files::default(),
-        });
+        let loading = tokio::task::spawn_blocking(move || load_gate(&sources, ring, &state, &runtime));
+        let ended = match tokio::time::timeout(LOADING, loading).await {
+            Ok(loading) => loading.map_err(|error| format!("loading ended early: {error}")),
+            Err(_) => Err(format!("loading took more than {} s: a file does not answer", LOADING.as_secs())),
+        };
+        let Loading { outcome, files } = match ended {
+            Ok(loading) => loading,
+            Err(why) => Loading { outcome: Err(why), files: as_they_stand(known).await },
+        };
         let result = outcome.and_then(|made| self.swap(live, made).map_err(|error| chain(&error)));
         self.state.metrics.reload(if result.is_ok() { "ok" } else { "failed" });
         match &result {
@@ -208,6 +218,16 @@ impl Reloader {
         if !unused.is_empty() {
             drop(tokio::task::spawn_blocking(move || drop(unused)));
         }
+    }
+}
+
+/// The files of an earlier load as they stand now; as they stood then where even that gets no answer.
+async fn as_they_stand(known: &Files) -> Files {
+    let files = known.clone();
+    let looking = tokio::task::spawn_blocking(move || files.look());
+    match tokio::time::timeout(Duration::from_secs(1), looking).await {
+        Ok(Ok(files)) => files,
+        _ => known.clone(),
     }
 }
 

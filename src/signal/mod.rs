@@ -107,5 +107,8 @@ pub fn explain(request: &Request<'_>, figures: &Figures) -> Vec<Finding> {
     findings
 }
 
+/// How many agents of one address pass for as many people. Agents cost nothing, and a crawler can show a new one each time.
+const MOST_AGENTS: u32 = 8;
+
 #[cfg(test)]
 mod tests;

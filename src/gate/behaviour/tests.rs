@@ -1,10 +1,12 @@
 //! Limits, raises and signals through the whole gate.
 
 use std::net::IpAddr;
+use std::time::Duration;
 
 use super::super::tests::*;
 use super::super::*;
 use crate::behaviour::Signal;
+use crate::memory::Limit as Limited;
 use crate::policy::Trace;
 use crate::request::{Request, Unfit};
 
@@ -229,4 +231,76 @@ fn the_error_page_of_nginx_records_nothing() {
     let (_, figures) = gate.findings(&from([192, 0, 2, 1], "/", &[]).unwrap(), &at(1, 1));
     let documents = figures.iter().find(|(figure, _)| figure.name() == "client.documents_5m");
     assert_eq!(documents.map(|(_, value)| *value), Some(3));
+}
+
+#[test]
+fn one_network_is_no_attack() {
+    let gate = gate_under(SIGNALS, |settings| settings.marks = [5, 50]);
+    for second in 0..60 {
+        for _ in 0..10 {
+            verdict(&gate, &from([192, 0, 2, 1], "/pay", &[]), second);
+        }
+    }
+    assert_eq!(gate.state.attack(at(60, 1).now), 0);
+}
+
+#[test]
+fn what_another_site_makes_a_browser_ask_for_says_nothing_about_its_reader() {
+    let gate = gate();
+    let probes = |client, headers: &[(&str, &str)]| {
+        for target in ["/.env", "/deny", "/.%65nv"] {
+            verdict(&gate, &from(client, target, headers), 1);
+        }
+        let (findings, figures) = gate.findings(&from(client, "/", &[]).unwrap(), &at(2, 1));
+        let raised = findings.iter().any(|finding| finding.raised && finding.signal == Signal::Probe);
+        let misdeeds = figures.iter().any(|(figure, _)| figure.name() == "client.misdeeds");
+        (raised, misdeeds)
+    };
+    let image = [("sec-fetch-site", "cross-site"), ("sec-fetch-dest", "image")];
+    assert_eq!(probes([192, 0, 2, 1], &image), (false, false));
+    assert_eq!(probes([192, 0, 2, 2], &[]), (true, true));
+}
+
+#[test]
+fn a_probe_is_seen_in_every_reading() {
+    let gate = gate();
+    for (n, target) in
+        (1..).zip(["/%2eenv", "/.git%2fconfig", "/.git;a/config", "/x/..;/.git/config", "//.git/./config"])
+    {
+        verdict(&gate, &from([192, 0, 2, n], target, &[]), 1);
+        let (findings, _) = gate.findings(&from([192, 0, 2, n], "/", &[]).unwrap(), &at(2, 1));
+        assert!(findings.iter().any(|f| f.raised && f.signal == Signal::Probe), "{target}");
+    }
+}
+
+#[test]
+fn a_clearance_that_nobody_shares_hides_no_other() {
+    let gate = gate();
+    let buy = |seed| cookie(&post(&gate, &solved(&gate, "/pay", &at(0, seed)), &[], &at(0, seed)));
+    let (own, shared) = (buy(3), buy(4));
+    for n in 0..8 {
+        verdict(&gate, &from([10, 0, n, 1], "/pay", &with(&[("cookie", &shared)])), 1);
+    }
+    let both = format!("{own}; {shared}");
+    let (findings, _) =
+        gate.findings(&from([10, 0, 9, 1], "/pay", &with(&[("cookie", &both)])).unwrap(), &at(2, 1));
+    assert!(findings.iter().any(|f| f.raised && f.signal == Signal::ClearanceShared));
+}
+
+#[test]
+fn who_waits_counts_as_who_answers() {
+    let gate = gate_with(|settings| {
+        settings.limits.answers = Limited { count: 60, per: Duration::from_secs(60), burst: 3 }
+    });
+    let redeem = |seed| {
+        let page = refusal(&gate, &asking("GET", "/wait", BROWSER), &at(0, seed));
+        let body =
+            String::from_utf8(page.body().to_vec()).unwrap().replace("&#x2f;", "/").replace("&amp;", "&");
+        let url = address_in(&body, "/.tollgate/wait?");
+        refusal(&gate, &asking("GET", &url, BROWSER), &at(17, 2)).status()
+    };
+    assert_eq!([10, 11, 12].map(redeem), [303; 3]);
+    assert_ne!(redeem(13), 303);
+    let client = IpAddr::from([192, 0, 2, 1]);
+    assert_eq!(gate.state.memory.challenges(client, at(18, 1).now).1, 0, "a wait earns no reputation");
 }

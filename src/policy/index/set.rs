@@ -17,6 +17,14 @@ impl Set {
         self.0[rule as usize / 64] |= 1 << (rule % 64);
     }
 
+    /// Adds a rule, and tells whether it was new.
+    pub(super) fn insert(&mut self, rule: u32) -> bool {
+        let (word, bit) = (&mut self.0[rule as usize / 64], 1 << (rule % 64));
+        let new = *word & bit == 0;
+        *word |= bit;
+        new
+    }
+
     /// Becomes the set with these words, which are another one's.
     pub(in crate::policy) fn copy_from(&mut self, words: &[u64]) {
         self.0.clear();

@@ -47,8 +47,13 @@ impl Sieve {
     /// Adds the rules that may match the text; all others of this sieve do not.
     pub(super) fn choose(&self, text: &[u8], chosen: &mut Set) {
         self.always.iter().for_each(|rule| chosen.add(*rule));
-        for found in self.automaton.iter().flat_map(|automaton| automaton.find_overlapping_iter(text)) {
-            self.owners[found.pattern().as_usize()].iter().for_each(|rule| chosen.add(*rule));
+        let Some(automaton) = &self.automaton else { return };
+        // However often a needle stands in the text, its rules are added once.
+        let mut known = Set::for_rules(self.owners.len());
+        for found in automaton.find_overlapping_iter(text) {
+            if known.insert(found.pattern().as_u32()) {
+                self.owners[found.pattern().as_usize()].iter().for_each(|rule| chosen.add(*rule));
+            }
         }
     }
 }

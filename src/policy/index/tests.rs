@@ -158,3 +158,12 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_needle_that_stands_often_is_found_once() {
+    use super::{Set, Sieve};
+    let sieve = Sieve::new((0..500).map(|rule| (rule, vec![b"gptbot".to_vec()])).collect());
+    let mut set = Set::for_rules(500);
+    sieve.choose("GPTBot ".repeat(9_000).as_bytes(), &mut set);
+    assert_eq!(Set::or_all(Some(&set), 500).count(), 500);
+}
