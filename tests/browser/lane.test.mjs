@@ -76,7 +76,7 @@ for (const name of ['chromium', 'firefox']) {
   check(`B7 ${name} without cookies and script: says so and stays`, name, () =>
     withVisit(name, {noCookies: true, noScript: true}, async visit => {
       await visit.open(address());
-      await visit.until(() => visit.documents.some(d => d.url.includes('p=1') && d.status === 403), 25000, 'the probe finds no cookie');
+      await visit.until(() => visit.documents.some(d => d.url.includes('/waited?') && d.status === 403), 25000, 'the probe finds no cookie');
       const seen = visit.documents.length;
       await pause(10000);
       assert.equal(visit.documents.length, seen, 'no navigation');
