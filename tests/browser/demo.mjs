@@ -44,6 +44,7 @@ export async function withDemo(settings, body) {
       };
       demo.stdout.on('data', listen);
       demo.stderr.on('data', listen);
+      demo.on('error', failed);
       demo.on('exit', () => failed(new Error(`the demo ended: ${said}`)));
     }));
   } finally {
