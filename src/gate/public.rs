@@ -68,7 +68,8 @@ impl Gate {
             (b"check", "GET" | "HEAD") => self.probe(request, moment),
             (b"check", _) => self.wrong_method("GET, HEAD"),
             (b"wait", "GET") => self.wait(request, moment),
-            (b"wait", _) => self.wrong_method("GET"),
+            (b"waited", "GET") => self.waited(request, moment),
+            (b"wait" | b"waited", _) => self.wrong_method("GET"),
             (name, method) => match name.strip_prefix(b"static/") {
                 Some(file) => self.file(file, method, request),
                 None => self.not_found(),

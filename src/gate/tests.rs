@@ -286,7 +286,7 @@ fn the_wait_lane_lets_through_after_its_time_and_only_to_where_it_was_signed_for
     let through = refusal(&gate, &asking("GET", &url, BROWSER), &at(16, 2));
     assert_eq!(through.status(), 303);
     let again = header(&through, "location").unwrap().to_owned();
-    assert_eq!(again, format!("{url}&p=1"));
+    assert_eq!(again, url.replace("/wait?", "/waited?"));
     let bought = header(&through, "set-cookie").unwrap().split(';').next().unwrap().to_owned();
 
     let back = refusal(&gate, &asking("GET", &again, &with(&[("cookie", &bought)])), &at(17, 2));
@@ -304,8 +304,11 @@ fn the_wait_lane_lets_through_after_its_time_and_only_to_where_it_was_signed_for
 
     let elsewhere = url.replace(&crate::crypto::encode(b"/wait"), &crate::crypto::encode(b"/else"));
     let twice = format!("{url}&r={}", crate::crypto::encode(b"/else"));
-    for forged in [elsewhere.as_str(), &twice, "/.tollgate/wait", "/.tollgate/wait?t=x&r=y&s=z"] {
-        let response = refusal(&gate, &asking("GET", forged, BROWSER), &at(16, 2));
+    for forged in [elsewhere.as_str(), &twice, "/.tollgate/wait", "/.tollgate/wait?t=x&r=y&s=z"]
+        .into_iter()
+        .flat_map(|forged| [forged.to_owned(), forged.replacen("/wait", "/waited", 1)])
+    {
+        let response = refusal(&gate, &asking("GET", &forged, &with(&[("cookie", &bought)])), &at(16, 2));
         assert_eq!(
             (response.status(), header(&response, "location"), header(&response, "set-cookie")),
             (403, None, None),

@@ -27,28 +27,15 @@ impl Gate {
         )
     }
 
-    /// Answers such a link. The only place that redirects, and only to a path of this site that we signed ourselves.
+    /// Answers such a link: once its time has come the visitor gets a clearance, and is sent on to see whether it comes back. The way
+    /// there has a path of its own, because w3m takes two redirects that differ in their query alone for a loop.
     pub(super) fn wait(&self, request: &Request<'_>, moment: &Moment) -> Response {
         let query = request.target.query.unwrap_or_default();
         let mut buffer = [0; MAX_TARGET];
-        let Some((token, path, tag)) = self.signed_link(query, &mut buffer) else {
-            return self.refuse_wait(request, Refusal::Forged, moment);
+        let (token, path) = match self.signed_link(query, &mut buffer) {
+            Ok(link) => link,
+            Err(refusal) => return self.refuse_wait(request, refusal, moment),
         };
-        if let Err(refusal) = way_back::verify(&self.ring, &token, path, &tag) {
-            return self.refuse_wait(request, refusal, moment);
-        }
-        // Signed by us, so ASCII and safe.
-        let path = String::from_utf8_lossy(path);
-        // The second visit: did the cookie come back?
-        if parameter(query, b"p") == Some(b"1") {
-            return match self.clearance(request, moment.now, |_| true, 0, |_| true) {
-                Ok(_) => self.redirect(&path),
-                Err(_) => {
-                    tell(request, "no-cookie", moment);
-                    self.notice(403, request, Notice::CookiesBlocked { url: Some(&path) }, moment)
-                }
-            };
-        }
         match self.check(request, moment, |check| check.wait(token.text().as_bytes())).and_then(|paid| {
             // An identity that was waited for counts against its network as one that was worked for does.
             let network = request.client.map(Prefix::of);
@@ -57,7 +44,7 @@ impl Gate {
         }) {
             Ok(sealed) => {
                 self.state.metrics.answer("wait", "accepted");
-                let again = format!("{}&p=1", String::from_utf8_lossy(request.target.raw));
+                let again = format!("{}waited?{}", self.settings.prefix, String::from_utf8_lossy(query));
                 self.cleared(303, request, &sealed, moment).header("location", again)
             }
             Err(Refusal::Early) => {
@@ -76,15 +63,27 @@ impl Gate {
             // A wait that took too long starts anew, for the same path.
             Err(Refusal::Expired) => {
                 let fresh = self.wait_token(request, token.policy(), token.level(), token.seconds(), moment);
-                self.early(
-                    request,
-                    token.seconds(),
-                    &self.wait_url(&fresh, path.as_bytes()),
-                    Refusal::Expired,
-                    moment,
-                )
+                self.early(request, token.seconds(), &self.wait_url(&fresh, path), Refusal::Expired, moment)
             }
             Err(refusal) => self.refuse_wait(request, refusal, moment),
+        }
+    }
+
+    /// Sends a visitor whose clearance came back to where the wait began. The only redirect but `wait`'s own, and only to a path of
+    /// this site that we signed ourselves.
+    pub(super) fn waited(&self, request: &Request<'_>, moment: &Moment) -> Response {
+        let mut buffer = [0; MAX_TARGET];
+        let path = match self.signed_link(request.target.query.unwrap_or_default(), &mut buffer) {
+            // Signed by us, so ASCII and safe.
+            Ok((_, path)) => String::from_utf8_lossy(path),
+            Err(refusal) => return self.refuse_wait(request, refusal, moment),
+        };
+        match self.clearance(request, moment.now, |_| true, 0, |_| true) {
+            Ok(_) => self.redirect(&path),
+            Err(_) => {
+                tell(request, "no-cookie", moment);
+                self.notice(403, request, Notice::CookiesBlocked { url: Some(&path) }, moment)
+            }
         }
     }
 
@@ -114,14 +113,21 @@ impl Gate {
             .header("vary", "Cookie")
     }
 
-    /// The parts of a link, as far as they can be read.
-    fn signed_link<'b>(&self, query: &[u8], buffer: &'b mut [u8]) -> Option<(Token, &'b [u8], Vec<u8>)> {
-        let token = Token::parse(parameter(query, b"t")?).ok()?;
-        let path = decode(parameter(query, b"r")?, buffer)?;
-        let mut tag = [0; 16];
-        let tag = decode(parameter(query, b"s")?, &mut tag)?.to_vec();
-        Some((token, path, tag))
+    /// What a link that we signed says: its token, and the path that it leads to.
+    fn signed_link<'b>(&self, query: &[u8], buffer: &'b mut [u8]) -> Result<(Token, &'b [u8]), Refusal> {
+        let (token, path, tag) = read(query, buffer).ok_or(Refusal::Forged)?;
+        way_back::verify(&self.ring, &token, path, &tag)?;
+        Ok((token, path))
     }
+}
+
+/// The parts of a link, as far as they can be read.
+fn read<'b>(query: &[u8], buffer: &'b mut [u8]) -> Option<(Token, &'b [u8], Vec<u8>)> {
+    let token = Token::parse(parameter(query, b"t")?).ok()?;
+    let path = decode(parameter(query, b"r")?, buffer)?;
+    let mut tag = [0; 16];
+    let tag = decode(parameter(query, b"s")?, &mut tag)?.to_vec();
+    Some((token, path, tag))
 }
 
 /// One line for a visitor who waited and did not get on, under the number that the page shows.

@@ -53,7 +53,9 @@ impl Wants {
             .iter()
             .filter_map(|k| place(k.as_bytes()))
             .min();
-        let html = place(b"text/html").is_some_and(|html| feed.is_none_or(|feed| html < feed));
+        let agent = header("user-agent");
+        let html = place(b"text/html").is_some_and(|html| feed.is_none_or(|feed| html < feed))
+            || &*accept == b"*/*" && TAKE_ANYTHING.iter().any(|text_browser| agent.starts_with(text_browser));
         match () {
             () if !described && html => Self::Page,
             () if !described && accept.starts_with(b"image/") => Self::Empty,
@@ -61,6 +63,9 @@ impl Wants {
         }
     }
 }
+
+/// How the agents of text browsers begin that ask for `*/*` as programs do.
+const TAKE_ANYTHING: [&[u8]; 2] = [b"ELinks/", b"Links ("];
 
 #[cfg(test)]
 mod tests {
@@ -100,6 +105,11 @@ mod tests {
                 Wants::Problem,
             ),
             (&[("accept", "text/html, application/rss+xml;q=0.5")], Wants::Page),
+            (
+                &[("accept", "*/*"), ("user-agent", "Links (2.28; Linux x86_64; GNU C 12.2; text)")],
+                Wants::Page,
+            ),
+            (&[("accept", "*/*"), ("user-agent", "curl/8.5.0")], Wants::Problem),
             (&[("content-type", "application/grpc+proto"), ("accept", "text/html")], Wants::Text),
             (&[], Wants::Problem),
         ];

@@ -60,6 +60,9 @@ for (const name of ['chromium', 'firefox']) {
       await visit.until(() => visit.documents.some(d => d.status === 200), (seconds + 6) * 1000, 'the app answers');
       assert.equal(visit.documents.at(-1).url, url);
       assert.equal(visit.asked('answer').length, 0);
+      assert.deepEqual([...visit.violations, ...visit.errors], [], 'the console is quiet');
+      const foreign = visit.requests.filter(r => /^(https?|wss?):/.test(r.url) && new URL(r.url).origin !== new URL(url).origin);
+      assert.deepEqual(foreign, [], 'no other origin is asked');
     }));
 
   check(`B7 ${name} without cookies: says so, once, and stays`, name, () =>
@@ -76,7 +79,7 @@ for (const name of ['chromium', 'firefox']) {
   check(`B7 ${name} without cookies and script: says so and stays`, name, () =>
     withVisit(name, {noCookies: true, noScript: true}, async visit => {
       await visit.open(address());
-      await visit.until(() => visit.documents.some(d => d.url.includes('p=1') && d.status === 403), 25000, 'the probe finds no cookie');
+      await visit.until(() => visit.documents.some(d => d.url.includes('/waited?') && d.status === 403), 25000, 'the probe finds no cookie');
       const seen = visit.documents.length;
       await pause(10000);
       assert.equal(visit.documents.length, seen, 'no navigation');

@@ -43,6 +43,24 @@ for (const name of ['chromium', 'firefox']) {
     }));
 }
 
+check('B21 chromium: nothing on the page moves while it works', 'chromium', () =>
+  withVisit('chromium', {before: () => {
+    new PerformanceObserver(list => list.getEntries().forEach(e => console.log(`moved=${e.value}`))).observe({type: 'layout-shift', buffered: true});
+    // Slower than it is, so that every state of a visit is painted.
+    const fetch = self.fetch;
+    self.fetch = (...all) => new Promise(on => setTimeout(on, 500)).then(() => fetch(...all));
+  }}, async visit => {
+    const moved = [], heard = [];
+    visit.page.on('console', m => {
+      heard.push(m.text());
+      if (m.text().startsWith('moved=')) moved.push(m.text());
+    });
+    await visit.open(address());
+    await visit.arrival(10000);
+    assert.ok(heard.some(text => text.startsWith('backend=')), 'the page is heard');
+    assert.deepEqual(moved, []);
+  }));
+
 check('B2 chromium without a JIT and WebAssembly: Web Crypto does it', 'chromium', () =>
   withVisit('chromium', {args: ['--js-flags=--jitless']}, async visit => {
     await pass(visit, address(), 9000);

@@ -1,11 +1,13 @@
 //! What a visitor sees: the challenge page, the notices, and the files that they load.
 //!
-//! Everything is built once: templates compiled, assets squeezed, hashed and gzipped. Per request a page is filled in and escaped.
+//! Everything is built once: templates compiled, assets squeezed, hashed and gzipped. Per request a page is filled in and escaped, and
+//! the common ones are rendered once and copied.
 //! It issues nothing and judges nothing; tokens, links and reasons are handed in by the gate, which also owns status and headers.
 
 mod asset;
 mod brand;
 mod language;
+mod mold;
 mod preview;
 mod sheet;
 mod squeeze;
@@ -14,7 +16,7 @@ mod template;
 mod tests;
 mod view;
 
-use std::fmt;
+use std::fmt::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use minijinja::syntax::SyntaxConfig;
@@ -26,6 +28,7 @@ use tracing::error;
 pub use asset::Asset;
 pub use brand::{Accent, FrameAncestors, Logo, LogoError, Settings};
 use language::Language;
+use mold::Molds;
 pub use preview::Preview;
 use sheet::Sheet;
 pub use template::{BUILT_IN, Template, TemplateError};
@@ -52,6 +55,8 @@ pub fn language_tag(wanted: &str) -> Result<&'static str, String> {
 pub struct Pages {
     templates: Environment<'static>,
     languages: Vec<Language>,
+    /// By language.
+    molds: Vec<Molds>,
     script: Asset,
     script_name: String,
     prefix: String,
@@ -89,10 +94,12 @@ impl Pages {
             templates.add_template_owned(template::OWN, own.source().to_owned())?;
         }
         let script = Asset::script();
+        let languages = language::load()?;
         Ok(Self {
             told: AtomicBool::new(false),
             templates,
-            languages: language::load()?,
+            molds: languages.iter().map(|_| Molds::new()).collect(),
+            languages,
             script_name: format!("{}.js", script.etag.trim_matches('"')),
             script,
             prefix: prefix.to_owned(),
@@ -102,15 +109,21 @@ impl Pages {
 
     /// The page that lets a browser pay, or wait where scripts are off.
     pub fn challenge(&self, view: &ChallengeView<'_>) -> Page {
-        let (tag, texts) = self.language(view.accept_language);
+        let (place, language) = self.language(view.accept_language);
+        let render = |view: &ChallengeView<'_>| self.render_challenge(&self.languages[place], view);
+        let copy = if self.settings.template.is_none() { self.molds[place].page(view, render) } else { None };
+        Page { html: copy.unwrap_or_else(|| render(view)), language }
+    }
+
+    fn render_challenge(&self, texts: &Language, view: &ChallengeView<'_>) -> String {
         let script = format!("{}static/{}", self.prefix, self.script_name);
-        Page { html: self.render(&sheet::challenge(self, texts, view, script, None)), language: tag }
+        self.render(&sheet::challenge(self, texts, view, script, None))
     }
 
     /// A page that says what happened and what to do about it.
     pub fn notice(&self, view: &NoticeView<'_>) -> Page {
-        let (tag, texts) = self.language(view.accept_language);
-        Page { html: self.render(&sheet::notice(self, texts, view)), language: tag }
+        let (place, language) = self.language(view.accept_language);
+        Page { html: self.render(&sheet::notice(self, &self.languages[place], view)), language }
     }
 
     /// The content security policy of every page. `nonce` is new for each response.
@@ -133,10 +146,9 @@ impl Pages {
         (name == self.script_name).then_some(&self.script)
     }
 
-    fn language(&self, accept_language: &[u8]) -> (&'static str, &Language) {
-        let wanted = self.settings.language.map_or(accept_language, str::as_bytes);
-        let (place, tag) = language::choose(wanted);
-        (tag, &self.languages[place])
+    /// The place of the language that a visitor gets, and its tag.
+    fn language(&self, accept_language: &[u8]) -> (usize, &'static str) {
+        language::choose(self.settings.language.map_or(accept_language, str::as_bytes))
     }
 
     fn render(&self, sheet: &Sheet<'_>) -> String {
@@ -196,6 +208,10 @@ fn escape(out: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -> Res
         Some(text) if !value.is_safe() && matches!(state.auto_escape(), AutoEscape::Html) => text,
         _ => return escape_formatter(out, state, value),
     };
+    Ok(escape_into(out, text)?)
+}
+
+fn escape_into(out: &mut impl Write, text: &str) -> fmt::Result {
     let mut rest = text;
     while let Some(at) = rest.find(['&', '<', '>', '"', '\'']) {
         out.write_str(&rest[..at])?;
@@ -208,7 +224,7 @@ fn escape(out: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -> Res
         })?;
         rest = &rest[at + 1..];
     }
-    Ok(out.write_str(rest)?)
+    out.write_str(rest)
 }
 
 const STYLE: &str = include_str!("assets/page.css");

@@ -56,6 +56,49 @@ fn longest() -> impl Iterator<Item = (&'static str, String)> {
 }
 
 #[test]
+fn a_copied_page_is_the_rendered_one_byte_by_byte() {
+    let brand =
+        Settings { name: Some("A & B".to_owned()), footer: Some("<foot>".to_owned()), ..Settings::default() };
+    let work = |target| Some(Work { target, ..view().work.unwrap() });
+    let wait = |seconds, url| Some(WaitLink { seconds, url });
+    for pages in [pages(), Pages::new(&brand, "/p/").unwrap()] {
+        for (place, tag) in language::tags().enumerate() {
+            let plain = ChallengeView { accept_language: tag.as_bytes(), ..view() };
+            for view in [
+                plain,
+                ChallengeView { host: "b\"><i>", nonce: "", original: "/<&'\"{host}\u{fdd0}&", ..plain },
+                ChallengeView { work: work(1 << 20), wait: wait(15, "/w?a=1&b=<2>&c='"), ..plain },
+                ChallengeView { work: work(1 << 20), wait: wait(15, "/w?a=1&b=2"), ..plain },
+                ChallengeView { work: work(1 << 20), wait: wait(16, WAIT), ..plain },
+                ChallengeView { work: work(1), wait: None, ..plain },
+                ChallengeView { work: work(u32::MAX), prior: Some("expired"), ..plain },
+                ChallengeView { work: None, ..plain },
+                ChallengeView { prior: Some("binding"), prior_is_fresh: true, ..plain },
+                ChallengeView { method: "POST", ..plain },
+                ChallengeView { method: "HEAD", ..plain },
+            ] {
+                let rendered = pages.render_challenge(&pages.languages[place], &view);
+                assert_eq!(pages.challenge(&view).html, rendered, "{view:?}");
+                assert!(!rendered.contains('\u{fdd1}'));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_common_page_is_copied_and_a_text_with_a_mark_prevents_it() {
+    let copied = |pages: &Pages, view: &ChallengeView<'_>| {
+        pages.molds[0].page(view, |view| pages.render_challenge(&pages.languages[0], view)).is_some()
+    };
+    let pages = pages();
+    assert!(copied(&pages, &view()));
+    assert!(copied(&pages, &ChallengeView { work: None, ..view() }));
+    assert!(!copied(&pages, &ChallengeView { method: "POST", ..view() }));
+    let marked = Settings { footer: Some("\u{fdd2}".to_owned()), ..Settings::default() };
+    assert!(!copied(&Pages::new(&marked, "/p/").unwrap(), &view()));
+}
+
+#[test]
 fn sizes_stay_within_budget_in_every_language() {
     let script = Asset::script();
     assert!(script.body.len() <= 16 * 1024, "script: {}", script.body.len());

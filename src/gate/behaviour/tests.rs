@@ -196,6 +196,84 @@ fn a_network_that_does_not_solve_pays_more() {
     assert_eq!(wait([192, 0, 2, 200]), wait([192, 0, 3, 1]), "a wait stays what it is");
 }
 
+/// The level that `/pay`, a rule of level 12, asks of this client.
+fn level(gate: &Gate, client: [u8; 4], headers: &[(&str, &str)], second: u64) -> Option<u8> {
+    let decision = gate.decide(Face::Grpc, None, &from(client, "/pay", headers), &at(second, 1));
+    decision.toll.map(|toll| toll.level)
+}
+
+/// Half a minute of an attack past the second mark, each challenge from a network of its own; then one network takes 50 more.
+fn attacked(gate: &Gate) {
+    (0..30 * 60).for_each(|n: u64| {
+        level(gate, [10, (n / 200) as u8, (n % 200) as u8, 1], &[], n / 60);
+    });
+    (0..50).for_each(|n| {
+        level(gate, [192, 0, 2, n], &[], 31);
+    });
+}
+
+#[test]
+fn raises_add_up_to_the_configured_cap_and_never_go_below_the_rule() {
+    for (cap, attack, and_unsolved) in [(20, 16, 18), (18, 16, 18), (16, 16, 16), (13, 13, 13), (10, 12, 12)]
+    {
+        let gate = gate_under(SIGNALS, |settings| {
+            settings.marks = [5, 50];
+            settings.challenge.max_level = cap;
+        });
+        attacked(&gate);
+        let got = [[198, 51, 100, 1], [192, 0, 2, 200]].map(|client| level(&gate, client, &[], 32));
+        assert_eq!(got, [Some(attack), Some(and_unsolved)], "with a cap of {cap}");
+        assert_eq!(
+            level(&gate, [198, 51, 100, 1], &[], 32 + 310),
+            Some(cap.clamp(12, 14)),
+            "five calm minutes"
+        );
+        assert_eq!(level(&gate, [198, 51, 100, 1], &[], 32 + 620), Some(12), "and five more");
+    }
+}
+
+#[test]
+fn a_network_that_solved_one_lately_is_raised_to_16_and_no_higher() {
+    let gate = gate_under(SIGNALS, |settings| settings.marks = [5, 50]);
+    assert_eq!(post(&gate, &solved(&gate, "/pay", &at(0, 8)), &[], &at(0, 2)).status(), 204);
+    attacked(&gate);
+    let neighbour = [192, 0, 2, 200];
+    assert_eq!(
+        level(&gate, neighbour, &[], 32),
+        Some(16),
+        "one in fifty is solved, in the network of the answer"
+    );
+}
+
+#[test]
+fn what_a_visitor_says_of_its_device_changes_no_level() {
+    let gate = gate_under(SIGNALS, |settings| settings.marks = [5, 50]);
+    attacked(&gate);
+    let claims: &[&[(&str, &str)]] = &[
+        &[],
+        &[(
+            "user-agent",
+            "Mozilla/5.0 (Linux; Android 5.0; SM-G900P) AppleWebKit/537.36 Chrome/60 Mobile Safari/537.36",
+        )],
+        &[
+            ("sec-ch-ua-mobile", "?1"),
+            ("sec-ch-ua-platform", "\"Android\""),
+            ("sec-ch-ua-form-factors", "\"Watch\""),
+        ],
+        &[
+            ("device-memory", "0.25"),
+            ("sec-ch-device-memory", "0.25"),
+            ("save-data", "on"),
+            ("ect", "2g"),
+            ("rtt", "3000"),
+        ],
+        &[("sec-ch-prefers-reduced-motion", "reduce"), ("sec-gpc", "1"), ("dnt", "1")],
+    ];
+    for claim in claims {
+        assert_eq!(level(&gate, [198, 51, 100, 1], claim, 32), Some(16), "{claim:?}");
+    }
+}
+
 #[test]
 fn one_answer_solves_once_however_often_it_is_sent() {
     let gate = gate();
