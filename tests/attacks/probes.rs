@@ -85,7 +85,7 @@ fn the_wait_lane_leads_back_to_the_path_that_was_signed_and_to_no_other() {
     assert_eq!(first.status, Some(303), "{first:?}");
     let value = cookie(&first).split(';').next().expect("a cookie has a value").to_owned();
     let second = first.header("location").expect("it leads on").to_owned();
-    assert!(second.starts_with("/.tollgate/wait?t="), "{second}");
+    assert!(second.starts_with("/.tollgate/waited?t="), "{second}");
     let without = asker.ask_again(&lane(&second, json!([])));
     assert_eq!(without.status, Some(403), "a browser without cookies is told so");
     let back = asker.ask_again(&lane(&second, json!([["cookie", value]])));

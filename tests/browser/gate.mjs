@@ -4,9 +4,10 @@
 //   TOLLGATE_URL              where the gate's site answers, such as http://127.0.0.1:8080
 //   TOLLGATE_CHALLENGED_PATH  a path there that is challenged, as is all below it, and answered with 200 once cleared (default /)
 //   TOLLGATE_PREFIX           the public prefix (default /.tollgate/)
+//   TOLLGATE_HTTP             the version of HTTP that the site speaks with browsers (default http/1.1; or h2)
 //   CHROMIUM, FIREFOX         the browsers (default /usr/bin/chromium, /usr/bin/firefox-esr)
 import fs from 'node:fs';
-import http from 'node:http';
+import plain from 'node:http';
 import https from 'node:https';
 import os from 'node:os';
 import path from 'node:path';
@@ -15,6 +16,7 @@ import test from 'node:test';
 const env = process.env;
 export const base = (env.TOLLGATE_URL || '').replace(/\/+$/, '');
 export const challenged = env.TOLLGATE_CHALLENGED_PATH || '/';
+export const http = env.TOLLGATE_HTTP || 'http/1.1';
 export const prefix = env.TOLLGATE_PREFIX || '/.tollgate/';
 export const insecure = base.startsWith('http://') ? `http://insecure.test:${new URL(base).port || 80}` : '';
 
@@ -167,7 +169,7 @@ export class Visit {
 /** Asks as a program does, with these headers and no others: fetch would add some that browsers add. */
 export function get(url, headers, method = 'GET') {
   return new Promise((done, failed) => {
-    const {request} = url.startsWith('https:') ? https : http;
+    const {request} = url.startsWith('https:') ? https : plain;
     request(url, {method, headers, agent: false, rejectUnauthorized: false}, answer => {
       const parts = [];
       answer.on('data', part => parts.push(part)).on('error', failed).on('end', () => done({

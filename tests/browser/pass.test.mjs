@@ -1,6 +1,6 @@
 // Browsers that compute: whatever they have of workers, WebAssembly and Web Crypto, they reach the app, and fast.
 import assert from 'node:assert/strict';
-import {address, base, challenged, check, insecure, prefix, withVisit} from './gate.mjs';
+import {address, base, challenged, check, http, insecure, prefix, withVisit} from './gate.mjs';
 
 const noJit = {'javascript.options.ion': false, 'javascript.options.baselinejit': false, 'javascript.options.wasm': false};
 
@@ -31,6 +31,8 @@ for (const name of ['chromium', 'firefox']) {
       assert.equal(visit.asked('answer').length, 1);
       assert.equal(visit.asked('check').length, 1);
       assert.ok(visit.backends.size > 0, 'a worker did it');
+      const spoken = await visit.page.evaluate(() => performance.getEntriesByType('navigation')[0].nextHopProtocol);
+      assert.equal(spoken, http, 'the version of HTTP that is to be tried');
     }));
 
   check(`B1 ${name}: a second tab and a second visit are not asked again`, name, () =>
