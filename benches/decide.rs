@@ -156,6 +156,13 @@ fn shipped_policies(c: &mut Criterion) {
         &cookie,
         Verdict::Allow,
     );
+    one(
+        c,
+        "decide/botPolicies, browser with a clearance",
+        &gate(&shipped("botPolicies.yaml")),
+        &cookie,
+        Verdict::Allow,
+    );
     one(c, "decide/strict, browser without one", &gate(&shipped("strict.yaml")), "", Verdict::Challenge);
 }
 

@@ -144,10 +144,12 @@ impl Gate {
             self.state.alarm.challenge(now);
         }
         // Another site's page can have its readers ask for anything: what it makes them ask for says nothing about them.
-        let foreign = seems_foreign(request);
+        let target = &request.target;
+        let readings = || target.readings.iter().filter(|r| *r != target.path()).find_map(signal::probe);
+        let probe = signal::probe(target.raw).or_else(readings);
+        let foreign = (probe.is_some() || fate == Fate::Denied) && seems_foreign(request);
         let fate = if foreign && fate == Fate::Denied { Fate::Passed } else { fate };
-        let readings = || request.target.readings.iter().find_map(signal::probe);
-        let probe = if foreign { None } else { signal::probe(request.target.raw).or_else(readings) };
+        let probe = probe.filter(|_| !foreign);
         self.state.memory.record(sight, cleared.as_ref(), Deed { fate, probe }, now);
     }
 
