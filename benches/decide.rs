@@ -1,5 +1,7 @@
 //! What a decision costs, and what it does not depend on: how many rules there are, and what an attacker makes of the agent.
 
+mod browser;
+
 use std::cell::Cell;
 use std::fmt::Write as _;
 use std::hint::black_box;
@@ -7,6 +9,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Instant;
 
+use browser::{CHROME, HEADERS};
 use criterion::{Criterion, criterion_group, criterion_main};
 use tollgate::clearance::{Lives, seal};
 use tollgate::clock::Timestamp;
@@ -14,30 +17,6 @@ use tollgate::crypto::{Claims, Kind, Ring, Secret, Seed, Visitor};
 use tollgate::gate::{Face, Gate, Moment, Settings, State, Verdict};
 use tollgate::policy::{Loader, Source};
 use tollgate::request::{Parts, Request};
-
-const CHROME: &str =
-    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/153.0.0.0 Safari/537.36";
-
-/// What Chrome sends through a proxy, but for the agent.
-const HEADERS: [(&str, &str); 17] = [
-    ("cache-control", "max-age=0"),
-    ("sec-ch-ua", "\"Chromium\";v=\"153\", \"Not)A;Brand\";v=\"99\", \"Google Chrome\";v=\"153\""),
-    ("sec-ch-ua-mobile", "?0"),
-    ("sec-ch-ua-platform", "\"Linux\""),
-    ("upgrade-insecure-requests", "1"),
-    ("accept", "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"),
-    ("sec-fetch-site", "none"),
-    ("sec-fetch-mode", "navigate"),
-    ("sec-fetch-user", "?1"),
-    ("sec-fetch-dest", "document"),
-    ("accept-encoding", "gzip, deflate, br, zstd"),
-    ("accept-language", "en-GB,en;q=0.9,de;q=0.8"),
-    ("priority", "u=0, i"),
-    ("x-forwarded-for", "198.51.100.7"),
-    ("x-forwarded-proto", "https"),
-    ("x-request-id", "2a6e1c0e-6f1c-4a50-9c56-0f5a7f6b7e0d"),
-    ("x-envoy-expected-rq-timeout-ms", "15000"),
-];
 
 const NOW: u32 = 1_800_000_000;
 

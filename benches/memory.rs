@@ -3,40 +3,20 @@
 //! The table is warm and half full, so that cells of a visitor lie in the processor's cache as those of a busy one do;
 //! "a crowd" goes through 20,000 visitors in turn, so that they do not.
 
+mod browser;
+
 use std::cell::Cell;
 use std::hint::black_box;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
+use browser::{CHROME, HEADERS};
 use criterion::{Criterion, criterion_group, criterion_main};
 use tollgate::behaviour::Figures;
 use tollgate::clock::Timestamp;
 use tollgate::memory::{Counted, DEFAULT_BYTES, Deed, Fate, Limit, Memory, Pace, Sight};
 use tollgate::request::{Parts, Request};
 use tollgate::signal;
-
-/// What Chrome sends through a proxy.
-const HEADERS: [(&str, &str); 16] = [
-    ("sec-ch-ua", "\"Chromium\";v=\"153\", \"Not)A;Brand\";v=\"99\", \"Google Chrome\";v=\"153\""),
-    ("sec-ch-ua-mobile", "?0"),
-    ("sec-ch-ua-platform", "\"Linux\""),
-    ("upgrade-insecure-requests", "1"),
-    (
-        "user-agent",
-        "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/153.0.0.0 Safari/537.36",
-    ),
-    ("accept", "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"),
-    ("sec-fetch-site", "none"),
-    ("sec-fetch-mode", "navigate"),
-    ("sec-fetch-user", "?1"),
-    ("sec-fetch-dest", "document"),
-    ("accept-encoding", "gzip, deflate, br, zstd"),
-    ("accept-language", "en-GB,en;q=0.9,de;q=0.8"),
-    ("priority", "u=0, i"),
-    ("x-forwarded-for", "198.51.100.7"),
-    ("x-forwarded-proto", "https"),
-    ("x-request-id", "2a6e1c0e-6f1c-4a50-9c56-0f5a7f6b7e0d"),
-];
 
 const PASSED: Deed = Deed { fate: Fate::Passed, probe: None };
 
@@ -47,7 +27,11 @@ fn request<'a>(target: &'a str, client: u32) -> Request<'a> {
         host: b"www.example.org",
         scheme: b"https",
         client: Some(IpAddr::V4(Ipv4Addr::from(client))),
-        headers: HEADERS.into_iter().map(|(n, v)| (n.as_bytes(), v.as_bytes())).collect(),
+        headers: HEADERS
+            .into_iter()
+            .chain([("user-agent", CHROME)])
+            .map(|(n, v)| (n.as_bytes(), v.as_bytes()))
+            .collect(),
     })
     .expect("the request is well formed")
 }
