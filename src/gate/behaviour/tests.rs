@@ -382,3 +382,20 @@ fn who_waits_counts_as_who_answers() {
     let client = IpAddr::from([192, 0, 2, 1]);
     assert_eq!(gate.state.memory.challenges(client, at(18, 1).now).1, 0, "a wait earns no reputation");
 }
+
+#[test]
+fn raises_leave_the_lane_without_scripts_open() {
+    let policy = "version: tollgate/v1\ndefault: ALLOW\nbots:\n- {name: pay, action: CHALLENGE, paths: [/pay], challenge: {level: 14}}\n";
+    let gate = gate_under(policy, |settings| settings.marks = [1, 2]);
+    for second in 0..60 {
+        for n in 0..20 {
+            verdict(&gate, &from([10, second, n, 1], "/pay", &[]), second.into());
+        }
+    }
+    let request = from([192, 0, 2, 1], "/pay", BROWSER);
+    let level = gate.decide(Face::Grpc, None, &request, &at(60, 1)).toll.map(|toll| toll.level);
+    assert_eq!(level, Some(18), "above what waiting stands in for");
+    let page = refusal(&gate, &request, &at(60, 1));
+    let body = String::from_utf8_lossy(page.body()).replace("&#x2f;", "/");
+    assert!(body.contains("/.tollgate/wait?"), "{body}");
+}
