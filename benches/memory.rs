@@ -18,7 +18,7 @@ use tollgate::memory::{Counted, DEFAULT_BYTES, Deed, Fate, Limit, Memory, Pace, 
 use tollgate::request::{Parts, Request};
 use tollgate::signal;
 
-const PASSED: Deed = Deed { fate: Fate::Passed, probe: None };
+const PASSED: Deed = Deed { fate: Fate::Passed, probe: None, trap: false };
 
 fn request<'a>(target: &'a str, client: u32) -> Request<'a> {
     Request::new(Parts {

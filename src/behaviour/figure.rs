@@ -57,6 +57,7 @@ figures! {
     ClientRefused, Client, "client.refused_5m", "requests that were challenged, denied or limited";
     ClientShapes, Client, "client.shapes_5m", "distinct orders of headers";
     ClientSteps, Client, "client.steps", "documents in a row that count a number up";
+    ClientTraps, Client, "client.traps_1h", "links followed, or pages asked for, that only robots find";
     FingerprintAssets, Fingerprint, "fingerprint.assets_5m", "requests for parts of pages";
     FingerprintDocuments, Fingerprint, "fingerprint.documents_5m", "requests for pages";
     FingerprintNetworks, Fingerprint, "fingerprint.networks_5m", "distinct networks";

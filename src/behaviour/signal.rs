@@ -26,6 +26,7 @@ signals! {
     Probe, "probe", "asked for what only scanners ask for";
     RegularTiming, "regular_timing", "pages at the beat of a clock";
     Reputation, "reputation", "did too much of all this lately";
+    Trap, "trap", "took a link that no person sees, or asked for a page that was planted";
     Unsolved, "unsolved", "a network that takes challenges and does not solve them";
     WildcardAcceptNavigation, "wildcard_accept_navigation", "opens a page and accepts anything for it";
 }

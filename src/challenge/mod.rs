@@ -3,6 +3,7 @@
 //! A challenge is a signed token and nothing else: issuing one stores nothing, and what an accepted answer is worth follows
 //! from the token alone. Seals no clearance (that is `clearance`) and counts nobody's answers (that is `memory`).
 
+pub mod canary;
 mod check;
 mod issue;
 mod limits;

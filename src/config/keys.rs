@@ -116,6 +116,11 @@ pub const KEYS: &[Key] = &[
         None,
         "file with a secret that proxies send in `x-tollgate-token`, 16 characters or more",
     ),
+    key(
+        "learn.secret_file",
+        None,
+        "file with a secret, 16 characters or more; a request that shows it in `x-tollgate-learn` leaves no trace in memory",
+    ),
     flagged(
         key("client.hops", Some("0"), "how many trusted proxies stand in front of the one that asks"),
         "hops",
@@ -226,6 +231,7 @@ pub const KEYS: &[Key] = &[
         None,
         "colour of links, buttons and progress, such as `#174ea6`; each scheme gets a shade of it that can be read",
     ),
+    key("page.trap", Some("true"), "challenge pages carry a link that no person sees, to know robots by"),
     key("page.footer", None, "a line at the foot of the pages"),
     key("page.language", None, "the one language of all pages, such as `de`; without it each visitor's own"),
     key("page.template", None, "minijinja file instead of our page; `tollgate page --template` prints ours"),

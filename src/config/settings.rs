@@ -223,6 +223,7 @@ fn read_gate(reader: &mut Reader<'_>) -> gate::Settings {
             reader.read(key, fallback.marks[usize::from(key == "attack.second")], value::number(0, 1_000_000))
         }),
         page: page::read(reader),
+        trap: reader.read("page.trap", fallback.trap, value::switch),
         databases: read_databases(reader),
         resolvers: Vec::new(),
     }
@@ -281,7 +282,10 @@ fn read_trust(reader: &mut Reader<'_>) -> gate::Trust {
     let secret = reader
         .path("trust.secret_file")
         .and_then(|path| note(reader, "trust.secret_file", read_token(&path)));
-    gate::Trust { peers, secret }
+    let unlearned = reader
+        .path("learn.secret_file")
+        .and_then(|path| note(reader, "learn.secret_file", read_token(&path)));
+    gate::Trust { peers, secret, unlearned }
 }
 
 fn read_networks(reader: &mut Reader<'_>, key: &str) -> Option<Networks> {

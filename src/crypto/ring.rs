@@ -44,6 +44,8 @@ pub struct Key {
     pub clearance: Mac,
     /// Makes the binding bytes.
     pub binding: Mac,
+    /// Signs the canaries of challenge pages.
+    pub canary: Mac,
     /// Signs the way back of the no-script lane.
     pub way_back: Mac,
 }
@@ -66,6 +68,7 @@ impl Key {
             challenge: sub("challenge"),
             clearance: sub("clearance"),
             binding: sub("binding"),
+            canary: sub("canary"),
             way_back: sub("return"),
         }
     }

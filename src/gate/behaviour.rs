@@ -7,7 +7,7 @@ use crate::clock::Timestamp;
 use crate::crypto::Kind;
 use crate::memory::{Counted, Deed, Fate, Limit, Pace, Sight};
 use crate::policy::{By, LimitRule, Rate, Toll};
-use crate::request::{Request, Single};
+use crate::request::{Request, Single, Wants};
 use crate::signal::{self, Finding};
 
 /// The id of a clearance.
@@ -124,13 +124,14 @@ impl Gate {
         }
     }
 
-    /// Takes in what a request did and what became of it.
+    /// Takes in what a request did and what became of it. `trap` is whether the rule that decided matches what only robots find.
     pub(super) fn record(
         &self,
         request: &Request<'_>,
         sight: &Sight,
         cleared: Option<ClearanceId>,
         verdict: Verdict,
+        trap: bool,
         now: Timestamp,
     ) {
         let fate = match verdict {
@@ -150,7 +151,8 @@ impl Gate {
         let foreign = (probe.is_some() || fate == Fate::Denied) && seems_foreign(request);
         let fate = if foreign && fate == Fate::Denied { Fate::Passed } else { fate };
         let probe = probe.filter(|_| !foreign);
-        self.state.memory.record(sight, cleared.as_ref(), Deed { fate, probe }, now);
+        let trap = trap && went_there(request);
+        self.state.memory.record(sight, cleared.as_ref(), Deed { fate, probe, trap }, now);
     }
 
     /// Whether a challenge counts towards the load marks. A network that takes many and is one of few is no attack on the site
@@ -177,6 +179,14 @@ fn seems_foreign(request: &Request<'_>) -> bool {
     let says =
         |name, value: &[u8]| matches!(request.headers.single(name), Single::One(said) if said == value);
     says("sec-fetch-site", b"cross-site") && !says("sec-fetch-dest", b"document")
+}
+
+/// Whether a client went where it is by itself, as far as can be seen: no other site led it there, no page shows it, no browser
+/// fetches it before anybody asks.
+pub(super) fn went_there(request: &Request<'_>) -> bool {
+    let led = request.headers.single("sec-fetch-site");
+    matches!(led, Single::Absent | Single::One(b"same-origin" | b"none"))
+        && Wants::of(request) != Wants::Empty
 }
 
 /// The limits of our own, beside those of rules.

@@ -21,10 +21,12 @@ pub(super) const ROUNDS: usize = 4;
 /// Whether a decision leaves a trace in memory.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Mode {
-    /// Only look: nginx's page asks a second time about a request that was counted already.
+    /// Only look.
     Peek,
     /// Count it.
     Record,
+    /// Only look, at a request that stayed within every limit: nginx's page, where the question was counted already.
+    Within,
 }
 
 impl Gate {
@@ -92,6 +94,7 @@ impl Gate {
                 if mode == Mode::Record {
                     self.note_unknown(policy, moment);
                 }
+                let mode = if mode == Mode::Record && !self.learns(by, request) { Mode::Peek } else { mode };
                 self.judge_fit(by, request, moment, mode, observer)
             }
         }
@@ -121,10 +124,11 @@ impl Gate {
             })
         };
         let facts = Facts { recall: Recall::new(&recall), ..facts };
-        let mut cleared = None;
+        let (mut cleared, mut trap) = (None, false);
         let decision = match outcome(&by.policy, facts, request, observer) {
             None => Decision::bare(&by.name, Verdict::Undecided, "undecided/expression", id),
             Some(outcome) => {
+                trap = outcome.trap;
                 let mut decision = Decision::of(&by.name, &outcome, id);
                 if let (Verdict::Challenge, Some(toll)) = (decision.verdict, outcome.toll) {
                     cleared = self.accept_clearance(request, toll, now, mode, &mut decision);
@@ -137,9 +141,14 @@ impl Gate {
         };
         let decision = self.shadowed(decision);
         if mode == Mode::Record {
-            self.record(request, &sight, cleared, decision.verdict, now);
+            self.record(request, &sight, cleared, decision.verdict, trap, now);
         }
         decision
+    }
+
+    /// Whether a request leaves a trace in memory: not where its policy says so, nor where a load test shows the secret.
+    pub(super) fn learns(&self, by: &Named, request: &Request<'_>) -> bool {
+        by.policy.learns() && !self.settings.trust.unlearned(&request.headers)
     }
 
     /// What is done where everything is only watched.

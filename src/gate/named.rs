@@ -53,11 +53,16 @@ impl Gate {
     /// The policy that judges a request: the one that the proxy names, else the one of the host. A name that is not loaded
     /// means the default policy, as does a request without a host.
     pub(super) fn named(&self, hint: Option<&str>, request: &Result<Request<'_>, Unfit>) -> &Named {
-        let at = match hint {
-            Some(name) => self.policies.named(name),
-            None => request.as_ref().ok().map(|request| self.policies.of_host(&request.host)),
-        };
-        &self.all[at.unwrap_or(0)]
+        match (hint, request) {
+            (Some(name), _) => &self.all[self.policies.named(name).unwrap_or(0)],
+            (None, Ok(request)) => self.of_host(request),
+            (None, Err(_)) => &self.all[0],
+        }
+    }
+
+    /// The policy of the host that is asked.
+    pub(super) fn of_host(&self, request: &Request<'_>) -> &Named {
+        &self.all[self.policies.of_host(&request.host)]
     }
 
     /// The policy that a decision is from.

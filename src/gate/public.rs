@@ -3,13 +3,17 @@
 use subtle::ConstantTimeEq;
 use tracing::{field, info};
 
+use super::behaviour::went_there;
 use super::decide::{Mode, log};
 use super::{DecisionId, Face, Gate, Moment, Response, Verdict};
-use crate::challenge::Check;
 use crate::challenge::page::Notice;
+use crate::challenge::{Check, canary};
 use crate::clearance::{self, Sealed};
 use crate::crypto::{Claims, Refusal};
 use crate::request::{Prefix, Request, Scheme, Single, Unfit, cookie_values};
+
+/// Where the links lead that no person sees: a name that a robot has no reason to leave out.
+const TRAP: &[u8] = b"list/";
 
 impl Gate {
     /// Whether a target belongs to the public prefix: by its raw bytes *and* by every reading, so that no `..` makes it an exemption.
@@ -70,9 +74,10 @@ impl Gate {
             (b"wait", "GET") => self.wait(request, moment),
             (b"waited", "GET") => self.waited(request, moment),
             (b"wait" | b"waited", _) => self.wrong_method("GET"),
-            (name, method) => match name.strip_prefix(b"static/") {
-                Some(file) => self.file(file, method, request),
-                None => self.not_found(),
+            (name, method) => match (name.strip_prefix(b"static/"), name.strip_prefix(TRAP)) {
+                (Some(file), _) => self.file(file, method, request),
+                (None, Some(text)) => self.trap(text, request, moment),
+                (None, None) => self.not_found(),
             },
         }
     }
@@ -111,6 +116,27 @@ impl Gate {
             .header("etag", asset.etag.clone())
     }
 
+    /// The link of a challenge page that no person sees. Whoever takes it finds nothing there.
+    fn trap(&self, text: &[u8], request: &Request<'_>, moment: &Moment) -> Response {
+        if let Ok(reader) = canary::open(&self.ring, text, moment.now)
+            && went_there(request)
+            && self.learns(self.of_host(request), request)
+        {
+            let network = request.client.map(Prefix::of).map(field::display);
+            info!(network, host = &*request.host, "took a link that no person sees");
+            let sight = self.state.memory.sight(request, self.asn(request));
+            self.state.memory.trapped(&sight, reader, moment.now);
+        }
+        self.not_found()
+    }
+
+    /// The address of such a link, on a page for this visitor. Robots seldom send forms, and the page for one is long enough.
+    pub(super) fn trap_url(&self, request: &Request<'_>, moment: &Moment) -> Option<String> {
+        let client = request.client.filter(|_| self.settings.trap && request.method == "GET")?;
+        let text = canary::sign(&self.ring, self.state.memory.reader(client), moment.now);
+        Some([&self.settings.prefix, "list/", &text].concat())
+    }
+
     /// The page's cookie probe: whether the clearance came back.
     fn probe(&self, request: &Request<'_>, moment: &Moment) -> Response {
         let came_back = self.clearance(request, moment.now, |_| true, 0, |_| true).is_ok();
@@ -134,7 +160,12 @@ impl Gate {
         if asked.as_ref().is_ok_and(|asked| self.is_public(asked)) {
             return self.not_found();
         }
-        let decision = self.judge(policy, asked, moment, Mode::Peek, &mut ());
+        // A limit that this very request used up must not refuse it. The proxy says what became of the question; one that does not
+        // is told of the limits as they stand now. Whoever forges it gets another page, and no other verdict.
+        let told = request.header("x-tollgate-verdict");
+        let within = told.is_some_and(|verdict| matches!(&*verdict, b"challenge" | b"deny"));
+        let mode = if within { Mode::Within } else { Mode::Peek };
+        let decision = self.judge(policy, asked, moment, mode, &mut ());
         log(Face::Nginx, asked, &decision);
         // Counted it was when nginx asked; the visitor is told this number.
         self.state.remember(Face::Nginx, &decision);
@@ -201,7 +232,9 @@ impl Gate {
             .take(&network, moment.now)
             .map_err(|wait| (Refusal::Many, wait.as_secs() + 1))?;
         answer.verify().map_err(refused)?;
-        self.solved(request, &answer.paid().id, moment.now);
+        if self.learns(self.of_host(request), request) {
+            self.solved(request, &answer.paid().id, moment.now);
+        }
         Ok(sealed)
     }
 

@@ -83,6 +83,7 @@ impl Gate {
         });
         self.state.metrics.challenge(toll.kind.as_str());
         let nonce = encode(&moment.seed.nonce);
+        let trap = self.trap_url(request, moment);
         let page = self.pages.challenge(&ChallengeView {
             accept_language: &request.header("accept-language").unwrap_or_default(),
             host: &request.host,
@@ -93,6 +94,7 @@ impl Gate {
             wait: link.as_ref().map(|(seconds, url)| WaitLink { seconds: *seconds, url }),
             prior: decision.prior.map(Refusal::code),
             prior_is_fresh: decision.prior.is_some() && self.holds_fresh_clearance(request, moment),
+            trap: trap.as_deref(),
             original: &shown(request.target.raw),
         });
         self.page(status, page, &nonce)

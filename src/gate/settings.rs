@@ -43,6 +43,8 @@ pub struct Settings {
     pub marks: Marks,
     /// What pages show.
     pub page: page::Settings,
+    /// Whether challenge pages carry a link that no person sees.
+    pub trap: bool,
     /// What is known about networks.
     pub databases: Arc<Databases>,
     /// Who looks names up, by how long answers hold. The lookups of a policy that wants another life all fail.
@@ -65,6 +67,7 @@ impl Default for Settings {
             memory: memory::DEFAULT_BYTES,
             marks: [5, 50],
             page: page::Settings::default(),
+            trap: true,
             databases: Arc::default(),
             resolvers: Vec::new(),
         }
@@ -85,11 +88,14 @@ pub struct Trust {
     pub peers: Networks,
     /// The secret that a peer may show in `x-tollgate-token` instead.
     pub secret: Option<Zeroizing<Vec<u8>>>,
+    /// The secret that a load test shows in `x-tollgate-learn`, so that it leaves no trace in memory. Not a mere word: proxies
+    /// pass on what visitors send, and who is not remembered is not limited.
+    pub unlearned: Option<Zeroizing<Vec<u8>>>,
 }
 
 impl Default for Trust {
     fn default() -> Self {
-        Self { peers: Networks::loopback(), secret: None }
+        Self { peers: Networks::loopback(), secret: None, unlearned: None }
     }
 }
 
@@ -100,10 +106,20 @@ impl Trust {
             Peer::Address(address) => self.peers.contains(address),
             Peer::Unix => true,
         };
-        let mut shown = headers.all("x-tollgate-token");
-        known
-            || matches!((&self.secret, shown.next(), shown.next()), (Some(secret), Some(token), None) if secret.ct_eq(token).into())
+        known || shows(self.secret.as_ref(), "x-tollgate-token", headers)
     }
+
+    /// Whether a request asks not to be remembered, and may.
+    pub(super) fn unlearned(&self, headers: &Headers<'_>) -> bool {
+        shows(self.unlearned.as_ref(), "x-tollgate-learn", headers)
+    }
+}
+
+/// Whether a header shows a secret, exactly once.
+fn shows(secret: Option<&Zeroizing<Vec<u8>>>, name: &str, headers: &Headers<'_>) -> bool {
+    let Some(secret) = secret else { return false };
+    let mut shown = headers.all(name);
+    matches!((shown.next(), shown.next()), (Some(token), None) if secret.ct_eq(token).into())
 }
 
 impl fmt::Debug for Trust {
@@ -199,7 +215,7 @@ mod tests {
     #[test]
     fn a_peer_is_admitted_by_address_by_socket_or_by_the_secret_shown_once() {
         let secret = Some(Zeroizing::new(b"a long shared secret".to_vec()));
-        let trust = Trust { peers: Networks::parse(["10.0.0.0/8"]).unwrap(), secret };
+        let trust = Trust { peers: Networks::parse(["10.0.0.0/8"]).unwrap(), secret, unlearned: None };
         assert!(admits(&trust, "10.1.1.1", &[]));
         assert!(!admits(&trust, "127.0.0.1", &[]));
         assert!(admits(&trust, "127.0.0.1", &["a long shared secret"]));
@@ -212,14 +228,13 @@ mod tests {
             assert!(!admits(&trust, "127.0.0.1", tokens), "{tokens:?}");
         }
         assert!(trust.admits(Peer::Unix, &Headers::default()));
-        let nobody = Trust { peers: Networks::default(), secret: None };
+        let nobody = Trust { peers: Networks::default(), ..Trust::default() };
         assert!(!admits(&nobody, "127.0.0.1", &["", "x"]));
     }
 
     #[test]
     fn the_secret_is_never_printed() {
-        let trust =
-            Trust { peers: Networks::loopback(), secret: Some(Zeroizing::new(b"hunter2hunter2".to_vec())) };
+        let trust = Trust { secret: Some(Zeroizing::new(b"hunter2hunter2".to_vec())), ..Trust::default() };
         assert!(!format!("{trust:?}").contains("hunter2"));
     }
 }

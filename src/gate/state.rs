@@ -150,6 +150,7 @@ impl State {
         match mode {
             Mode::Peek => self.memory.peek(pace, limit, counted, now),
             Mode::Record => self.memory.take(pace, limit, counted, now),
+            Mode::Within => Ok(()),
         }
     }
 }

@@ -44,6 +44,7 @@ struct Probed {
     never: u16,
     /// One bit a product.
     products: u16,
+    traps: u16,
 }
 
 impl Client {
@@ -100,6 +101,15 @@ impl Client {
         if points > 0.0 {
             self.reputation.add(points, now);
         }
+        if deed.trap {
+            self.trapped(now);
+        }
+    }
+
+    /// Takes note of something that only robots follow.
+    pub(super) fn trapped(&mut self, now: Timestamp) {
+        add(&mut self.probes.now(now).traps);
+        self.reputation.add(10.0, now);
     }
 
     /// Takes note of an answer that was accepted, which makes good for sixteen challenges.
@@ -153,6 +163,7 @@ impl Client {
             (Figure::ClientRefused, sum(|leaf| leaf.refused)),
             (Figure::ClientShapes, a.shapes.and(b.shapes).count()),
             (Figure::ClientSteps, self.steps.into()),
+            (Figure::ClientTraps, u32::from(probed.traps) + u32::from(before.traps)),
         ] {
             figures.set(figure, value);
         }

@@ -66,6 +66,8 @@ pub struct Deed {
     pub fate: Fate,
     /// Whether it asked for what scanners ask for.
     pub probe: Option<Probe>,
+    /// Whether it asked for what only robots find.
+    pub trap: bool,
 }
 
 /// Whose calls a limit counts together. Where there is no evidence of one, all of those share a cell.
@@ -161,6 +163,21 @@ impl Memory {
             let key = self.keys.of(Kind::Clearance, id);
             self.clearances.with(key, now, |cell| cell.record(sight.network, now));
         }
+    }
+
+    /// Takes note of a link that only robots follow, and that `reader` had: the word of [`Memory::reader`].
+    pub fn trapped(&self, sight: &Sight, reader: u64, now: Timestamp) {
+        let others = sight.client.filter(|client| *client != reader);
+        sight.client.iter().for_each(|key| self.clients.with(*key, now, |cell| cell.trapped(now)));
+        // Who read the page has handed on what was in it. One that is not remembered, or of another process, is left out.
+        if others.is_some() {
+            self.clients.change(reader, |cell| cell.trapped(now));
+        }
+    }
+
+    /// A word for a client that tells nobody else who it is.
+    pub fn reader(&self, client: IpAddr) -> u64 {
+        self.keys.of(Kind::Client, &sight::subnet(client))
     }
 
     /// Takes note of an answer to a challenge that was accepted.

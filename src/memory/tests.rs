@@ -12,7 +12,7 @@ pub(super) const CHROME: &[(&str, &str)] = &[
     ("accept-language", "en"),
 ];
 
-const PASSED: Deed = Deed { fate: Fate::Passed, probe: None };
+const PASSED: Deed = Deed { fate: Fate::Passed, probe: None, trap: false };
 
 fn memory() -> Memory {
     Memory::new(DEFAULT_BYTES, &[7; 16])
@@ -39,7 +39,7 @@ fn after(requests: &[(&str, &str, Fate)], client: &str) -> Figures {
     let memory = memory();
     for (second, (client, target, fate)) in requests.iter().enumerate() {
         let sight = see(&memory, client, target, CHROME);
-        memory.record(&sight, None, Deed { fate: *fate, probe: None }, at(second as u64 * 1000));
+        memory.record(&sight, None, Deed { fate: *fate, probe: None, trap: false }, at(second as u64 * 1000));
     }
     memory.tell(&see(&memory, client, "/", CHROME), None, at(requests.len() as u64 * 1000))
 }
@@ -80,7 +80,9 @@ fn what_was_done_is_told_by_subject() {
 fn an_answer_solves_for_its_client_and_its_network() {
     let memory = memory();
     let sight = see(&memory, "192.0.2.1", "/", CHROME);
-    (0..3).for_each(|n| memory.record(&sight, None, Deed { fate: Fate::Challenged, probe: None }, at(n)));
+    (0..3).for_each(|n| {
+        memory.record(&sight, None, Deed { fate: Fate::Challenged, probe: None, trap: false }, at(n))
+    });
     memory.answered(&sight, at(9));
     let figures = memory.tell(&sight, None, at(10));
     assert_eq!(figures.value(Figure::NetworkUnsolved), 2);
@@ -188,7 +190,12 @@ fn no_moment_breaks_the_arithmetic() {
     let sight = see(&memory, "192.0.2.1", "/page/9", CHROME);
     for ms in [0, 1, u64::MAX, 0, u64::MAX / 2, 1_800_000_000_000] {
         let now = Timestamp::from_millis(ms);
-        memory.record(&sight, Some(&[1; 16]), Deed { fate: Fate::Denied, probe: Some(Probe::Never) }, now);
+        memory.record(
+            &sight,
+            Some(&[1; 16]),
+            Deed { fate: Fate::Denied, probe: Some(Probe::Never), trap: false },
+            now,
+        );
         memory.answered(&sight, now);
         let _ = memory.tell(&sight, Some(&[1; 16]), now);
     }

@@ -62,6 +62,7 @@ pub const LINTS: &[Lint] = &[
     lint("L29", Warn, "rules or thresholds below a rule that decides every request"),
     lint("L30", Warn, "a rule that one above it leaves nothing to, though it asks something else"),
     lint("L31", Info, "a rule that adds nothing to one above it, which asks the same"),
+    lint("L32", Warn, "a LIMIT in a policy with `learn: false`, under which nothing is counted"),
     lint("S1", Info, "hosts of a site that hold a glob of an earlier one, which takes what that matches"),
     lint("S2", Warn, "hosts of a site that an earlier one takes, or a site that no host leads to"),
 ];

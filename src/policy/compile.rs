@@ -12,7 +12,7 @@ use super::networks::Networks;
 use super::pattern::Pattern;
 use super::rate::{By, LimitRule, Rate};
 use super::read::never_there;
-use super::rule::{Asks, Fallback, Matchers, Rules, Wanted};
+use super::rule::{self, Asks, Fallback, Matchers, Rules, Wanted};
 use super::toll::Toll;
 use super::{NameLives, Policy, Status};
 use crate::request::Scheme;
@@ -33,6 +33,8 @@ pub(super) struct Compiled {
     pub(super) default_name: &'static str,
     /// Whether the whole file only observes.
     pub(super) shadow: bool,
+    /// Whether its requests leave a trace in memory.
+    pub(super) learn: bool,
     /// Whether an address on the block list is refused before any rule is asked.
     pub(super) block_list: bool,
     /// Whether any rule asks for the number of the visitor's network.
@@ -53,6 +55,7 @@ pub(super) struct Rule {
     pub(super) label: String,
     pub(super) asks: Asks,
     pub(super) shadow: bool,
+    pub(super) trap: bool,
     pub(super) addresses: Option<Networks>,
     pub(super) agent: Option<Pattern>,
     pub(super) path: Option<Pattern>,
@@ -132,14 +135,13 @@ pub(super) fn compile(rules: Rules, defaults: &Defaults) -> Policy {
         })
         .collect();
     let index = Index::new(rules.rules.iter().map(|r| key(&r.matchers)).collect());
-    let mut compiled: Vec<_> =
-        rules.rules.into_iter().map(|r| rule(&r.name, r.asks, r.shadow, r.matchers)).collect();
+    let mut compiled: Vec<_> = rules.rules.into_iter().map(rule).collect();
     let is_limit = |at: &usize| matches!(compiled[*at].asks, Asks::Limit(_));
     let limits: Vec<_> = (0..compiled.len()).filter(is_limit).collect();
     limits.iter().enumerate().for_each(|(number, at)| compiled[*at].limit = number);
     let tolls = compiled.iter().map(|r| &r.asks).chain(thresholds.iter().map(|t| &t.asks)).chain([&default]);
     let levels = levels(tolls.filter_map(Asks::toll), defaults);
-    let (shadow, block_list, status) = (rules.shadow, rules.block_list, rules.status);
+    let (shadow, learn, block_list, status) = (rules.shadow, rules.learn, rules.block_list, rules.status);
     static COMPILED: AtomicU64 = AtomicU64::new(1);
     Policy(Compiled {
         limits,
@@ -154,6 +156,7 @@ pub(super) fn compile(rules: Rules, defaults: &Defaults) -> Policy {
         default,
         default_name,
         shadow,
+        learn,
         block_list,
         status,
         levels,
@@ -170,11 +173,13 @@ fn levels<'t>(tolls: impl Iterator<Item = &'t Toll>, defaults: &Defaults) -> Ran
     low..=high
 }
 
-fn rule(name: &str, asks: Asks, shadow: bool, matchers: Matchers) -> Rule {
+fn rule(read: rule::Rule) -> Rule {
+    let rule::Rule { name, asks, shadow, trap, matchers, .. } = read;
     Rule {
         label: format!("bot/{name}"),
         asks,
         shadow,
+        trap,
         addresses: (!matchers.addresses.is_empty()).then(|| Networks::new(&matchers.addresses)),
         agent: matchers.agent,
         path: matchers.path,

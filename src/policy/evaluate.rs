@@ -34,6 +34,7 @@ struct Decision<'p> {
     shadow: Option<(Action, &'p str)>,
     limits: Limits,
     fault: Option<(&'p str, Fault)>,
+    trap: bool,
 }
 
 /// Why nothing can be decided.
@@ -60,16 +61,16 @@ impl Compiled {
             Err(Open::Need(lookups)) => return Judged::Need(lookups),
             Err(Open::Undecided(rule, fault)) => return Judged::Undecided { rule, fault },
         };
-        let Decision { asks, rule, weight, shadow, limits, fault } = decision;
+        let Decision { asks, rule, weight, shadow, limits, fault, trap } = decision;
         let action = asks.terminal().unwrap_or(Action::Allow);
         if self.shadow {
             // The file only observes: what it would have done is told, and nothing is done.
             let would = (action != Action::Allow).then_some((action, rule)).or(shadow);
             let rule = if action == Action::Allow { rule } else { "default/allow" };
-            let (action, toll) = (Action::Allow, None);
-            return Judged::Decided(Outcome { action, rule, weight, toll, shadow: would, limits, fault });
+            let (action, toll, shadow) = (Action::Allow, None, would);
+            return Judged::Decided(Outcome { action, rule, weight, toll, shadow, limits, fault, trap });
         }
-        Judged::Decided(Outcome { action, rule, weight, toll: asks.toll(), shadow, limits, fault })
+        Judged::Decided(Outcome { action, rule, weight, toll: asks.toll(), shadow, limits, fault, trap })
     }
 
     /// Whether the visitor's address is on the block list, which comes before every rule. An address that cannot be
@@ -91,9 +92,15 @@ impl Compiled {
                     Answer::Listed(false) => format!("{client} is not on the block list"),
                     _ => format!("{client} could not be looked up, which counts as not listed"),
                 });
-                let (asks, limits) = (&Asks::Deny, Limits::default());
-                let decision =
-                    Decision { asks, rule: BLOCK_LIST, weight: 0, shadow: None, limits, fault: None };
+                let decision = Decision {
+                    asks: &Asks::Deny,
+                    rule: BLOCK_LIST,
+                    weight: 0,
+                    shadow: None,
+                    limits: Limits::default(),
+                    fault: None,
+                    trap: false,
+                };
                 Ok(listed.then_some(decision))
             }
         }
@@ -177,7 +184,8 @@ impl Compiled {
                 (Asks::Weigh(adjust), _) if !rule.shadow => weight = weight.saturating_add(*adjust),
                 (_, Some(action)) if rule.shadow => shadow = shadow.or(Some((action, &*rule.label))),
                 (asks, Some(_)) => {
-                    return Ok(Decision { asks, rule: &rule.label, weight, shadow, limits, fault: None });
+                    let (trap, rule, fault) = (rule.trap, &*rule.label, None);
+                    return Ok(Decision { asks, rule, weight, shadow, limits, fault, trap });
                 }
                 _ => {}
             }
@@ -212,13 +220,22 @@ impl Compiled {
                         shadow,
                         limits,
                         fault,
+                        trap: false,
                     });
                 }
                 _ => {}
             }
         }
         observer.rule(self.default_name, self.default.name(), true, || "nothing else decided".to_owned());
-        Ok(Decision { asks: &self.default, rule: self.default_name, weight, shadow, limits, fault })
+        Ok(Decision {
+            asks: &self.default,
+            rule: self.default_name,
+            weight,
+            shadow,
+            limits,
+            fault,
+            trap: false,
+        })
     }
 
     /// Whether a threshold holds at a weight.

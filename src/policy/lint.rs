@@ -27,6 +27,7 @@ pub(super) fn check(rules: &Rules, databases: Databases, report: &mut Report) {
         everything(rule, index + 1 < rules.rules.len(), report);
         trust(rule, report);
         database(rule, databases, report);
+        unlearned(rule, rules.learn, report);
         match (last, above.covering(index)) {
             // The first of them speaks for all.
             (Some((at, last)), _) if at + 1 == index => {
@@ -68,6 +69,14 @@ fn everything(rule: &Rule, followed: bool, report: &mut Report) {
             &rule.place,
             "this rule matches every request, so the rules after it are never reached",
         );
+    }
+}
+
+/// L32: a limit where nothing is counted.
+fn unlearned(rule: &Rule, learn: bool, report: &mut Report) {
+    if !learn && matches!(rule.asks, Asks::Limit(_)) {
+        let message = "this rule never limits: `learn: false` means that nothing is counted";
+        report.lint("L32", &rule.place, message).at_key("action");
     }
 }
 

@@ -215,9 +215,9 @@ impl<'a> Load<'a> {
             self.report.lint("L1", &place, message);
         }
         let own: &[&str] = if strict {
-            &["version", "shadow", "sites", "networks", "default"]
+            &["version", "shadow", "learn", "sites", "networks", "default"]
         } else {
-            &["shadow", "sites", "networks"]
+            &["shadow", "learn", "sites", "networks"]
         };
         let fields = Fields::read(&node, "", &keys, own, Text::Loose, &mut self.report)?;
         if let Some(entry) = fields.entry("sites").filter(|_| self.site) {
@@ -235,12 +235,22 @@ impl<'a> Load<'a> {
         let default = read::fallback(fields.get("default"), defaults, &mut self.report);
         let status = read::status(fields.get("status_codes"), &mut self.report);
         let shadow = fields.boolean("shadow", &mut self.report).unwrap_or(false);
+        let learn = fields.boolean("learn", &mut self.report).unwrap_or(true);
         let block_list = fields.boolean("dnsbl", &mut self.report).unwrap_or(false);
         let name_lives = read::name_lives(&fields, &mut self.report);
         read::unused(&fields, &mut self.report);
         let rules = std::mem::take(&mut self.rules);
-        let rules =
-            Rules { rules, thresholds, place: node.place, default, shadow, block_list, name_lives, status };
+        let rules = Rules {
+            rules,
+            thresholds,
+            place: node.place,
+            default,
+            shadow,
+            learn,
+            block_list,
+            name_lives,
+            status,
+        };
         if !self.report.refuses() {
             lint::check(&rules, self.loader.databases, &mut self.report);
         }

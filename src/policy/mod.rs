@@ -77,6 +77,11 @@ impl Policy {
         self.0.asks_asn
     }
 
+    /// Whether what its requests do is remembered.
+    pub fn learns(&self) -> bool {
+        self.0.learn
+    }
+
     /// Whether any rule asks for the visitor's country: [`Facts::country`].
     pub fn asks_country(&self) -> bool {
         self.0.asks_country
@@ -164,6 +169,8 @@ pub struct Outcome<'p> {
     pub limits: Limits,
     /// The first threshold whose expression had no value, and which therefore did not hold, and why.
     pub fault: Option<(&'p str, Fault)>,
+    /// Whether the rule that decided matches what only robots find.
+    pub trap: bool,
 }
 
 /// The `dns_ttl` of a policy: how long an answer to a lookup holds, whether something was found or not.

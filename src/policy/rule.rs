@@ -21,6 +21,8 @@ pub(super) struct Rules {
     pub(super) place: Place,
     pub(super) default: Fallback,
     pub(super) shadow: bool,
+    /// Whether what its requests do is remembered.
+    pub(super) learn: bool,
     /// `dnsbl`: whether an address on the block list is refused.
     pub(super) block_list: bool,
     pub(super) name_lives: NameLives,
@@ -38,6 +40,8 @@ pub(super) struct Rule {
     pub(super) asks: Asks,
     pub(super) matchers: Matchers,
     pub(super) shadow: bool,
+    /// Whether only robots find what it matches.
+    pub(super) trap: bool,
 }
 
 /// What a rule asks for.

@@ -19,6 +19,7 @@ mod probe;
 mod regular_timing;
 mod reputation;
 mod seen;
+mod trap;
 mod unsolved;
 mod wildcard_accept_navigation;
 
@@ -42,7 +43,7 @@ struct Shown {
     why: fn(&Seen<'_>) -> Option<&'static str>,
 }
 
-const COUNTED: [Counted; 12] = [
+const COUNTED: [Counted; 13] = [
     agent_rotation::DETECTOR,
     burst::DETECTOR,
     clearance_shared::DETECTOR,
@@ -54,6 +55,7 @@ const COUNTED: [Counted; 12] = [
     probe::DETECTOR,
     regular_timing::DETECTOR,
     reputation::DETECTOR,
+    trap::DETECTOR,
     unsolved::DETECTOR,
 ];
 

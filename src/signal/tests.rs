@@ -105,6 +105,11 @@ fn wildcard_accept_navigation() {
 }
 
 #[test]
+fn trap() {
+    assert!(raises(Signal::Trap, &[(Figure::ClientTraps, 1)]) && !raises(Signal::Trap, &[]));
+}
+
+#[test]
 fn burst() {
     let bursts = |pages, agents| {
         raises(Signal::Burst, &[(Figure::ClientDocumentsNow, pages), (Figure::ClientAgents, agents)])

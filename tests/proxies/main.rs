@@ -9,6 +9,7 @@ mod program;
 mod site;
 
 mod basics;
+mod behaviour;
 mod bodies;
 mod example;
 mod failure;

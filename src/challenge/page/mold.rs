@@ -18,6 +18,7 @@ struct Shape {
     work: Option<(u8, u8, u32, u16)>,
     /// The seconds of the wait.
     seconds: Option<u32>,
+    trap: bool,
 }
 
 impl Molds {
@@ -35,26 +36,37 @@ impl Molds {
             return None;
         }
         let work = view.work.map(|work| (work.k, work.size, work.target, work.ttl));
-        let shape = Shape { work, seconds: view.wait.map(|wait| wait.seconds) };
+        let shape = Shape { work, seconds: view.wait.map(|wait| wait.seconds), trap: view.trap.is_some() };
         let place = view.work.map_or(0, |work| 1 + work.target.leading_zeros() as usize);
         let cast = || {
-            let [host, request_id, nonce, original, token, url] = MARKS;
+            let [host, request_id, nonce, original, token, url, link] = MARKS;
             let work = view.work.map(|work| Work { token, ..work });
             let wait = view.wait.map(|wait| WaitLink { url, ..wait });
-            let blank = ChallengeView { host, request_id, nonce, original, work, wait, prior: None, ..*view };
+            let trap = view.trap.map(|_| link);
+            let blank =
+                ChallengeView { host, request_id, nonce, original, work, wait, trap, prior: None, ..*view };
             let shape = Shape { ..shape };
             Mold::cast(&render(&blank)).map(|mold| (shape, mold))
         };
         let (made_for, mold) = self.0[place].get_or_init(cast).as_ref()?;
         let (token, url) = (view.work.map_or("", |work| work.token), view.wait.map_or("", |wait| wait.url));
-        let values = [view.host, view.request_id, view.nonce, view.original, token, url];
+        let values = [
+            view.host,
+            view.request_id,
+            view.nonce,
+            view.original,
+            token,
+            url,
+            view.trap.unwrap_or_default(),
+        ];
         if *made_for == shape { mold.fill(values) } else { None }
     }
 }
 
 /// What stands in the holes while a mold is made: characters that Unicode keeps free for uses such as this, each with a `&` that
 /// shows whether the place escapes.
-const MARKS: [&str; 6] = ["\u{fdd0}&", "\u{fdd1}&", "\u{fdd2}&", "\u{fdd3}&", "\u{fdd4}&", "\u{fdd5}&"];
+const MARKS: [&str; 7] =
+    ["\u{fdd0}&", "\u{fdd1}&", "\u{fdd2}&", "\u{fdd3}&", "\u{fdd4}&", "\u{fdd5}&", "\u{fdd6}&"];
 
 struct Mold {
     pieces: Vec<Piece>,
@@ -73,7 +85,7 @@ impl Mold {
     /// Makes a mold of a page with marks in it. There is none if a text of the operator's holds such a character.
     fn cast(page: &str) -> Option<Self> {
         let (mut pieces, mut rest) = (Vec::new(), page);
-        while let Some(at) = rest.find(|c| ('\u{fdd0}'..='\u{fdd5}').contains(&c)) {
+        while let Some(at) = rest.find(|c| ('\u{fdd0}'..='\u{fdd6}').contains(&c)) {
             let (text, mark) = rest.split_at(at);
             let value = MARKS.iter().position(|known| mark.starts_with(*known))?;
             let after = &mark[MARKS[value].len()..];
@@ -86,7 +98,7 @@ impl Mold {
 
     /// Fills the holes, with one allocation unless much has to be escaped. There is no page if a value would need JSON's escapes: those
     /// that stand in the data block are tokens and links of ours, which never do.
-    fn fill(&self, values: [&str; 6]) -> Option<String> {
+    fn fill(&self, values: [&str; 7]) -> Option<String> {
         let length = |piece: &Piece| piece.text.len() + values[piece.value].len();
         let mut page =
             String::with_capacity(self.pieces.iter().map(length).sum::<usize>() + self.end.len() + ESCAPES);

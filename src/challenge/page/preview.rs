@@ -131,6 +131,7 @@ fn sheet<'a>(pages: &'a Pages, texts: &'a Language, state: &'static str, kind: K
         wait: lane.then_some(WaitLink { seconds: 5, url: "#" }),
         prior: None,
         prior_is_fresh: false,
+        trap: None,
         original: "/articles/2024/a-page?lang=en",
     };
     let work = Some(Work { token: "", k: 16, size: 12, target: 1, ttl: 300 });

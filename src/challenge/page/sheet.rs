@@ -27,6 +27,8 @@ pub(super) struct Sheet<'a> {
     k: u8,
     script: String,
     why: Option<Why<'a>>,
+    /// The address of a link that nobody sees.
+    trap: Option<&'a str>,
     contact: Option<Contact<'a>>,
     footer: Option<&'a str>,
     request_label: &'a str,
@@ -169,6 +171,7 @@ pub(super) fn challenge<'a>(
         sheet.script = script;
         sheet.job = Some(job.block());
     }
+    sheet.trap = view.trap;
     sheet.why = Some(Why {
         question: &say.why,
         answer: &say.because,
@@ -232,6 +235,7 @@ fn sheet<'a>(
         k: 0,
         script: String::new(),
         why: None,
+        trap: None,
         contact: settings.contact.as_deref().map(|contact| Contact::new(&texts.contact, contact)),
         footer: settings.footer.as_deref(),
         request_label: &texts.request,

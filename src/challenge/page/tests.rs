@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use super::*;
 
 const WAIT: &str = "/.tollgate/wait?t=EQIOAAAAAANrSdIAASwAAAARIjNEVWZ3iJmqu8zd7v9vSntzcLIWmP-LMTZTS75Kp1-Tnzmrxwk&r=L2EvYj94PTE&s=AAAAAAAAAAAAAAAAAAAAAA";
+const TRAP: &str = "/.tollgate/list/EGtJ0gABI0VniavN7wECAwQFBgcICQoLDA0ODxA";
 const TOKEN: &str = "EQEQDABAAABrSdIAASwAABARIjNEVWZ3iJmqu8zd7v9vSntzcLIWmP-LMTZTS75Kp1-Tnzmrxw0";
 
 fn pages() -> Pages {
@@ -23,6 +24,7 @@ fn view() -> ChallengeView<'static> {
         wait: Some(WaitLink { seconds: 5, url: WAIT }),
         prior: None,
         prior_is_fresh: false,
+        trap: Some(TRAP),
         original: "/a/b?x=1",
     }
 }
@@ -47,11 +49,12 @@ fn off(html: &str) -> &str {
     html.split_once(r#"<div class="off">"#).unwrap().1.split_once("</div>").unwrap().0
 }
 
-/// Every language's page, with the longest texts that it can have.
+/// Every language's pages, with the longest texts that they can have.
 fn longest() -> impl Iterator<Item = (&'static str, String)> {
-    language::tags().map(|tag| {
-        let view = ChallengeView { accept_language: tag.as_bytes(), method: "POST", ..view() };
-        (tag, pages().challenge(&view).html)
+    language::tags().flat_map(|tag| {
+        let get = ChallengeView { accept_language: tag.as_bytes(), ..view() };
+        let post = ChallengeView { method: "POST", trap: None, ..get };
+        [get, post].map(|view| (tag, pages().challenge(&view).html))
     })
 }
 
@@ -76,6 +79,7 @@ fn a_copied_page_is_the_rendered_one_byte_by_byte() {
                 ChallengeView { prior: Some("binding"), prior_is_fresh: true, ..plain },
                 ChallengeView { method: "POST", ..plain },
                 ChallengeView { method: "HEAD", ..plain },
+                ChallengeView { trap: None, ..plain },
             ] {
                 let rendered = pages.render_challenge(&pages.languages[place], &view);
                 assert_eq!(pages.challenge(&view).html, rendered, "{view:?}");

@@ -21,6 +21,8 @@ pub struct ChallengeView<'a> {
     pub prior: Option<&'a str>,
     /// Whether that clearance is younger than 60 s: another one would be refused as well, so the page asks before it works.
     pub prior_is_fresh: bool,
+    /// The address of a link that no person sees: a path of ours with a canary.
+    pub trap: Option<&'a str>,
     /// Path and query of the challenged request, shown as text.
     pub original: &'a str,
 }

@@ -1,5 +1,7 @@
 //! Limits, raises and signals through the whole gate.
 
+mod traces;
+
 use std::net::IpAddr;
 use std::time::Duration;
 

@@ -41,6 +41,8 @@ fn mistakes_in_rules_are_refused_at_their_place() {
         ("path_regex: a", (2, 3), "`action` is missing"),
         ("action: DENY", (2, 3), "no matcher"),
         ("action: DENY\nremote_addresses: []", (2, 3), "no matcher"),
+        ("action: WEIGH\npaths: [/a]\ntrap: true", (5, 3), "only on a rule that decides"),
+        ("action: DENY\npaths: [/a]\ntrap: true\nshadow: true", (5, 3), "only on a rule that decides"),
         ("action: DENY\npath_regex: a(b", (4, 16), "never closed"),
         ("action: DENY\npath_regex: >\n  ^/a", (5, 5), "line break"),
         ("action: DENY\nuser_agent_regex: a\npath_regex: b", (5, 15), "cannot stand in one rule"),
@@ -258,6 +260,7 @@ fn what_is_doubtful_is_said() {
         ),
         ("bots: [{name: x, action: DENY, paths: /a}, {name: z, action: WEIGH, paths: /a}]".to_owned(), "L30"),
         ("bots: [{name: x, action: DENY, paths: /a}, {name: z, action: DENY, paths: /a}]".to_owned(), "L31"),
+        ("learn: false\nbots: [{name: x, action: LIMIT, rate: {limit: 1/1s}}]".to_owned(), "L32"),
     ];
     for (text, code) in &doubtful {
         linted(text, code);

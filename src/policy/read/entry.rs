@@ -38,8 +38,8 @@ const KEYS: [&str; 12] = [
 ];
 
 /// The keys that only Tollgate knows.
-const OWN: [&str; 9] =
-    ["shadow", "methods", "hosts", "paths", "scheme", "remote_networks", "ja4", "signals", "rate"];
+const OWN: [&str; 10] =
+    ["shadow", "trap", "methods", "hosts", "paths", "scheme", "remote_networks", "ja4", "signals", "rate"];
 
 /// The keys of which a rule needs at least one.
 const MATCHERS: [&str; 13] = [
@@ -101,12 +101,26 @@ pub(in crate::policy) fn read(
     let lenient = asks.as_ref().is_some_and(|a| matches!(a, Asks::Allow));
     let matchers = matchers(&fields, lenient, lists, report);
     let shadow = fields.boolean("shadow", report).unwrap_or(false);
+    let trap = trap(&fields, asks.as_ref(), shadow, report);
     if report.has_error_since(before) {
         return None;
     }
     let chain = report.chain.clone();
     let (name, asks) = (name?, asks?);
-    Some(Entry::Rule(Box::new(Rule { name, place: node.place.clone(), chain, asks, matchers, shadow })))
+    Some(Entry::Rule(Box::new(Rule { name, place: node.place.clone(), chain, asks, matchers, shadow, trap })))
+}
+
+/// Whether whoever meets the rule has taken what only robots find. That is remembered where the rule decides.
+fn trap(fields: &Fields<'_>, asks: Option<&Asks>, shadow: bool, report: &mut Report) -> bool {
+    let trap = fields.boolean("trap", report).unwrap_or(false);
+    if let Some(entry) = fields.entry("trap").filter(|_| trap)
+        && (shadow || asks.is_some_and(|asks| asks.terminal().is_none()))
+    {
+        let message = "`trap` has an effect only on a rule that decides";
+        let help = "write `action: DENY`, `CHALLENGE` or `ALLOW`, without `shadow`";
+        report.error(&entry.place, message).at_key("trap").advise(help);
+    }
+    trap
 }
 
 /// The name of an entry as it is written, so that problems can name it before it is checked.
