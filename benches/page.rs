@@ -22,6 +22,7 @@ fn challenge(accept_language: &'static [u8]) -> ChallengeView<'static> {
         wait: Some(WaitLink { seconds: 5, url: LANE }),
         prior: None,
         prior_is_fresh: false,
+        trap: Some("/.tollgate/list/EGtJ0gABI0VniavN7wECAwQFBgcICQoLDA0ODxA"),
         original: "/articles/2026/11/a-page?lang=en&q=%22",
     }
 }
