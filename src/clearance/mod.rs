@@ -7,4 +7,4 @@ mod cookie;
 mod seal;
 
 pub use cookie::{Cookie, CookieSettings, NameError, SameSite};
-pub use seal::{Clearance, Lives, Sealed, issued, open, seal};
+pub use seal::{Clearance, Lives, Sealed, claimed, issued, open, seal};

@@ -117,7 +117,13 @@ pub fn open(
     if bytes[2] < level {
         return Err(Refusal::Level);
     }
-    Ok(Clearance { kind, level: bytes[2], issued, expires, id: std::array::from_fn(|i| bytes[12 + i]) })
+    Ok(Clearance { kind, level: bytes[2], issued, expires, id: id(&bytes) })
+}
+
+/// The id that a clearance claims to have, unproved: to be told what is remembered of it, where a lie earns nothing.
+pub fn claimed(text: &[u8]) -> Option<[u8; 16]> {
+    let mut bytes = [0; LENGTH];
+    (decode(text, &mut bytes)?.len() == LENGTH).then(|| id(&bytes))
 }
 
 /// When the token of a clearance was issued, in Unix seconds, if the clearance is genuine at all: for one that was refused
@@ -141,6 +147,10 @@ fn text(key: &Key, mut bytes: [u8; LENGTH]) -> String {
     let tag = key.clearance.tag(&[&bytes[..SIGNED]]);
     bytes[SIGNED..].copy_from_slice(&tag);
     encode(&bytes)
+}
+
+fn id(bytes: &[u8; LENGTH]) -> [u8; 16] {
+    std::array::from_fn(|i| bytes[12 + i])
 }
 
 fn seconds(bytes: &[u8; LENGTH], at: usize) -> u64 {

@@ -99,6 +99,16 @@ fn the_time_of_issue_of_a_refused_clearance_is_known_only_if_it_is_genuine() {
 }
 
 #[test]
+fn the_claimed_id_is_read_from_whatever_has_the_shape() {
+    let sealed = seal(&ring(), &claims(&ring(), &VISITOR), &Lives::default()).unwrap();
+    assert_eq!(claimed(sealed.text.as_bytes()), Some([3; 16]));
+    assert_eq!(claimed(encode(&[9; LENGTH]).as_bytes()), Some([9; 16]), "forged, and told of all the same");
+    for other in ["", "AAAA", &sealed.text[1..], &format!("{}A", sealed.text)] {
+        assert_eq!(claimed(other.as_bytes()), None, "{other}");
+    }
+}
+
+#[test]
 fn the_end_of_time_is_no_overflow() {
     let ring = ring();
     let lives = Lives { work: Duration::MAX, wait: Duration::ZERO };
