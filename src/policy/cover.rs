@@ -124,6 +124,7 @@ impl<'r> Above<'r> {
             headers,
             methods,
             hosts,
+            ja4,
             paths,
             scheme,
             expression,
@@ -142,6 +143,7 @@ impl<'r> Above<'r> {
             })
             && covers_globs(paths.as_ref(), narrow.paths.as_ref())
             && covers_globs(hosts.as_ref(), narrow.hosts.as_ref())
+            && covers_globs(ja4.as_ref(), narrow.ja4.as_ref())
             && expression.as_ref().is_none_or(|wide| {
                 let same = |narrow: &super::cel::Expression| narrow.source() == wide.source();
                 wide.always_holds() || (!wide.is_random() && narrow.expression.as_ref().is_some_and(same))

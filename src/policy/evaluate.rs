@@ -9,6 +9,7 @@ use smallvec::SmallVec;
 use super::cel::{Holds, Scene};
 use super::compile::{Compiled, Header, HeaderFrom, HeaderTest, Rule};
 use super::facts::{Answer, Facts, Lookup};
+use super::glob::Globs;
 use super::index::{Set, Shown};
 use super::memo;
 use super::observe::Observer;
@@ -314,6 +315,7 @@ enum Miss<'p> {
     Host,
     Method,
     /// Nothing fails so far, but an expression depends on lookups.
+    Ja4,
     Need,
     Path,
     Scheme,
@@ -355,6 +357,9 @@ impl Rule {
         }
         if self.hosts.as_ref().is_some_and(|hosts| !hosts.is_match(subject.request.host.as_bytes())) {
             return Some(Miss::Host);
+        }
+        if self.ja4.as_ref().is_some_and(|ja4| !fingerprint_matches(ja4, subject, lenient)) {
+            return Some(Miss::Ja4);
         }
         let mut open = None;
         if let Some(expression) = &self.expression {
@@ -416,6 +421,11 @@ impl Rule {
             Some(Miss::Undecided(fault)) => format!("expression has no value: {}", fault.as_str()),
             Some(Miss::Header(name)) => format!("headers_regex.{name} does not match"),
             Some(Miss::Host) => format!("hosts does not hold {}", &*request.host),
+            Some(Miss::Ja4) => match request.ja4() {
+                Some(ja4) => format!("ja4 does not hold {}", shown(ja4)),
+                None => "ja4 needs the fingerprint in x-tollgate-ja4, and the proxy tells none, or several"
+                    .to_owned(),
+            },
             Some(Miss::Scheme) => format!("the scheme is {}", request.scheme.as_str()),
             Some(Miss::Signals) => {
                 let seen: Vec<_> = subject.scene.behaviour().signals.iter().map(Signal::name).collect();
@@ -432,6 +442,13 @@ impl Rule {
             None => "every matcher matches".to_owned(),
         }
     }
+}
+
+/// A strict rule believes any line of the header, a lenient one only a single one. Where there is none, neither matches: most
+/// proxies tell no fingerprint, and a rule about one is not about them.
+fn fingerprint_matches(ja4: &Globs, subject: &Subject<'_, '_>, lenient: bool) -> bool {
+    subject.request.ja4().is_some_and(|one| ja4.is_match(one))
+        || (!lenient && subject.any_line("x-tollgate-ja4", |line| ja4.is_match(line)))
 }
 
 impl Header {

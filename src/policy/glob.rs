@@ -1,4 +1,4 @@
-//! The lists under `hosts` and `paths`: exact names, everything below a prefix, and globs.
+//! The lists under `hosts`, `paths` and `ja4`: exact names, everything below a prefix, and globs.
 
 use globset::GlobBuilder;
 use regex::bytes::{Regex, RegexBuilder};
@@ -29,6 +29,8 @@ enum Glob {
 /// What the entries name.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Subject {
+    /// A JA4 fingerprint, byte by byte: `*` stands for any part of it.
+    Fingerprint,
     /// A host: lower case, `*` matches dots too, so that `*.example.com` is every host below it.
     Host,
     /// A path, byte by byte: `*` stays within a segment, `**` does not.
@@ -44,6 +46,7 @@ impl Globs {
     /// Adds an entry.
     pub(super) fn add(&mut self, text: &str) -> Result<(), String> {
         let glob = match self.subject {
+            Subject::Fingerprint => fingerprint(text)?,
             Subject::Host => host(text)?,
             Subject::Path => path(text)?,
         };
@@ -92,6 +95,8 @@ impl Globs {
     /// Whether some entry matches everything.
     pub(super) fn match_everything(&self) -> bool {
         let all: &[&str] = match self.subject {
+            // Not every request has one.
+            Subject::Fingerprint => &[],
             Subject::Host => &["*", "**"],
             Subject::Path => &["/**", "**"],
         };
@@ -102,6 +107,15 @@ impl Globs {
 /// Whether an entry under `hosts` is one name, and no glob.
 pub(super) fn is_name(host: &str) -> bool {
     !host.contains(['*', '?', '{', '\\'])
+}
+
+fn fingerprint(text: &str) -> Result<Glob, String> {
+    if text.is_empty() || !text.bytes().all(|b| b.is_ascii_alphanumeric() || b"_*".contains(&b)) {
+        return Err(format!(
+            "`{text}` is no JA4 fingerprint such as t13d1516h2_8daaf6152771_b0da82dd1658; `*` stands for any part of one"
+        ));
+    }
+    if text.contains('*') { compile(text, false) } else { Ok(Glob::Exact(text.as_bytes().to_vec())) }
 }
 
 fn host(text: &str) -> Result<Glob, String> {
@@ -190,6 +204,17 @@ mod tests {
         check("/f[0-9]", Subject::Path, &["/f1"], &["/fx"]);
         check("/{a,b}", Subject::Path, &["/a", "/b"], &["/c"]);
         check("/\\*", Subject::Path, &["/*"], &["/x"]);
+    }
+
+    #[test]
+    fn fingerprints_are_exact_or_have_stars() {
+        let one = "t13d1516h2_8daaf6152771_b0da82dd1658";
+        check(one, Subject::Fingerprint, &[one], &["t13d1516h2_8daaf6152771", ""]);
+        check("*_8daaf6152771_*", Subject::Fingerprint, &[one], &["t13d1516h2_8daaf615277_b0da82dd1658"]);
+        check("t13d*", Subject::Fingerprint, &[one], &["q13d0310h3_55b375c5d22e_cd85d2d88918"]);
+        for text in ["", "t13d [", "t13d.*", "?"] {
+            assert!(Globs::new(Subject::Fingerprint).add(text).is_err(), "{text}");
+        }
     }
 
     #[test]

@@ -117,6 +117,7 @@ pub(super) struct Matchers {
     pub(super) headers: Vec<(String, Pattern)>,
     pub(super) methods: Vec<String>,
     pub(super) hosts: Option<Globs>,
+    pub(super) ja4: Option<Globs>,
     pub(super) paths: Option<Globs>,
     pub(super) scheme: Option<Scheme>,
     pub(super) expression: Option<Expression>,
@@ -148,6 +149,7 @@ impl Matchers {
             && self.headers.is_empty()
             && self.methods.is_empty()
             && self.scheme.is_none()
+            && self.ja4.is_none()
             && self.agent.as_ref().is_none_or(Pattern::matches_everything)
             && self
                 .path
@@ -177,6 +179,7 @@ impl Matchers {
             keys.push(format!("m {:?}", self.methods));
         }
         keys.extend(self.scheme.iter().map(|s| format!("s {}", s.as_str())));
+        keys.extend(self.ja4.iter().map(|g| format!("j {:?}", g.sources())));
         keys.extend(self.hosts.iter().map(|g| format!("o {:?}", g.sources())));
         keys.extend(self.paths.iter().map(|g| format!("q {:?}", g.sources())));
         keys.extend(self.expression.iter().map(|e| format!("e {}", e.source())));

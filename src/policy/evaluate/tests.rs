@@ -69,6 +69,21 @@ fn allows(keys: &str, visit: &Visit<'_>, want: bool) {
 }
 
 #[test]
+fn a_fingerprint_is_matched_where_the_proxy_tells_one() {
+    const JA4: &[u8] = b"t13d1516h2_8daaf6152771_b0da82dd1658";
+    let keys = "ja4: [t13d1516h2_8daaf6152771_b0da82dd1658, 'q*']";
+    let one = Visit { headers: &[("x-tollgate-ja4", JA4)], ..VISIT };
+    let other = Visit { headers: &[("x-tollgate-ja4", b"t13d1517h2_8daaf6152771_b0da82dd1658")], ..VISIT };
+    let both = Visit { headers: &[("x-tollgate-ja4", b"t12"), ("x-tollgate-ja4", JA4)], ..VISIT };
+    for (visit, deny, allow) in
+        [(one, true, true), (other, false, false), (both, true, false), (VISIT, false, false)]
+    {
+        matches(keys, &visit, deny);
+        allows(keys, &visit, allow);
+    }
+}
+
+#[test]
 fn the_first_terminal_rule_decides_and_weights_add_up() {
     let rules = "bots:
 - {name: w, action: WEIGH, user_agent_regex: Firefox}

@@ -41,6 +41,8 @@ fn mistakes_in_rules_are_refused_at_their_place() {
         ("path_regex: a", (2, 3), "`action` is missing"),
         ("action: DENY", (2, 3), "no matcher"),
         ("action: DENY\nremote_addresses: []", (2, 3), "no matcher"),
+        ("action: DENY\nja4: []", (4, 8), "could never match"),
+        ("action: DENY\nja4: [t13d.*]", (4, 9), "is no JA4 fingerprint"),
         ("action: WEIGH\npaths: [/a]\ntrap: true", (5, 3), "only on a rule that decides"),
         ("action: DENY\npaths: [/a]\ntrap: true\nshadow: true", (5, 3), "only on a rule that decides"),
         ("action: DENY\npath_regex: a(b", (4, 16), "never closed"),

@@ -42,7 +42,7 @@ const OWN: [&str; 10] =
     ["shadow", "trap", "methods", "hosts", "paths", "scheme", "remote_networks", "ja4", "signals", "rate"];
 
 /// The keys of which a rule needs at least one.
-const MATCHERS: [&str; 13] = [
+const MATCHERS: [&str; 14] = [
     "user_agent_regex",
     "path_regex",
     "headers_regex",
@@ -55,12 +55,9 @@ const MATCHERS: [&str; 13] = [
     "paths",
     "scheme",
     "remote_networks",
+    "ja4",
     "signals",
 ];
-
-/// What a rule cannot be judged by yet. Dropping the matcher would make the rule broader than its author meant, so
-/// the file is refused.
-const NOT_YET: [(&str, &str); 1] = [("ja4", "TLS fingerprints")];
 
 /// An entry that has been read.
 pub(in crate::policy) enum Entry {
@@ -201,13 +198,6 @@ fn weight(fields: &Fields<'_>, action: Option<&str>, report: &mut Report) -> Opt
 }
 
 fn matchers(fields: &Fields<'_>, allow: bool, lists: &Lists, report: &mut Report) -> Matchers {
-    for (key, what) in NOT_YET {
-        if let Some(entry) = fields.entry(key).filter(|e| !e.value.is_null()) {
-            let message = format!("`{key}`: this version cannot evaluate {what}");
-            let help = "without it the rule would match more than it says, so the policy is refused";
-            report.error(&entry.place, message).at_key(key).advise(help);
-        }
-    }
     empty(fields, report);
     let pattern_of = |key: &'static str, report: &mut Report| {
         fields.get(key).and_then(|n| pattern(n, key, Text::Exact, report))
@@ -219,6 +209,7 @@ fn matchers(fields: &Fields<'_>, allow: bool, lists: &Lists, report: &mut Report
         headers: headers(fields, report),
         methods: methods(fields, report),
         hosts: globs(fields, "hosts", Subject::Host, report),
+        ja4: globs(fields, "ja4", Subject::Fingerprint, report),
         paths: globs(fields, "paths", Subject::Path, report),
         scheme: scheme(fields, report),
         expression: fields.get("expression").and_then(|n| expression(n, Scope::Rule, report)),
@@ -240,8 +231,9 @@ fn empty(fields: &Fields<'_>, report: &mut Report) {
     let says = |node: &Node| {
         node.items().is_none_or(|i| !i.is_empty()) && node.entries().is_none_or(|e| !e.is_empty())
     };
-    let own =
-        |key: &str| matches!(key, "methods" | "hosts" | "paths" | "scheme" | "remote_networks" | "signals");
+    let own = |key: &str| {
+        matches!(key, "methods" | "hosts" | "paths" | "scheme" | "remote_networks" | "ja4" | "signals")
+    };
     // A limit on everything is as plain as a rule can be.
     if fields.get("rate").is_some() && !MATCHERS.iter().any(|key| fields.entry(key).is_some()) {
         return;
