@@ -1,20 +1,21 @@
 //! Writes Envoy's `CheckResponse`, in one place.
 //!
 //! To Envoy an empty message and rpc code 0 mean "allow", whatever else stands in the message. So the code is never chosen:
-//! it follows from the one of three outcomes that is written, and there is no fourth.
+//! it follows from the one of three outcomes that is written, and there is no fourth. Allows, which are most, `allow.rs` writes.
 
 use envoy_types::pb::envoy::config::core::v3::header_value_option::HeaderAppendAction;
 use envoy_types::pb::envoy::config::core::v3::{HeaderValue, HeaderValueOption};
-use envoy_types::pb::envoy::service::auth::v3::attribute_context::HttpRequest;
 use envoy_types::pb::envoy::service::auth::v3::check_response::HttpResponse;
-use envoy_types::pb::envoy::service::auth::v3::{CheckResponse, DeniedHttpResponse, OkHttpResponse};
+use envoy_types::pb::envoy::service::auth::v3::{CheckResponse, DeniedHttpResponse};
 use envoy_types::pb::envoy::r#type::v3::HttpStatus;
 use envoy_types::pb::google::protobuf::value::Kind;
 use envoy_types::pb::google::protobuf::{Struct, Value};
 use envoy_types::pb::google::rpc;
 use tonic::Code;
 
-use super::read;
+use super::allow;
+use super::codec::Reply;
+use super::read::Question;
 use crate::gate::{Answer, Decision, Response, Verdict};
 use crate::request::{Request, cookies_without};
 
@@ -22,20 +23,16 @@ use crate::request::{Request, cookies_without};
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Passing {
     /// Headers that must not arrive.
-    remove: Vec<String>,
+    pub(super) remove: Vec<String>,
     /// The `Cookie` header without ours, where it held ours and something else.
-    cookie: Option<String>,
+    pub(super) cookie: Option<String>,
 }
 
 impl Passing {
     /// Looks for what the app must not see: names that pose as ours, and our cookie.
-    pub(super) fn of(
-        http: Option<&HttpRequest>,
-        request: Option<&Request<'_>>,
-        cookie_names: &[&str],
-    ) -> Self {
+    pub(super) fn of(question: &Question<'_>, request: Option<&Request<'_>>, cookie_names: &[&str]) -> Self {
         let mut passing = Self::default();
-        passing.remove.extend(http.map(read::aliases).into_iter().flatten().map(str::to_owned));
+        passing.remove.extend(question.aliases().iter().map(|name| (*name).to_owned()));
         match request
             .and_then(|request| cookies_without(&request.headers, cookie_names))
             .map(String::from_utf8)
@@ -50,53 +47,46 @@ impl Passing {
 }
 
 /// Writes an answer.
-pub(super) fn encode(answer: Answer<'_>, passing: impl FnOnce() -> Passing) -> CheckResponse {
+pub(super) fn encode(answer: Answer<'_>, passing: impl FnOnce() -> Passing) -> Reply {
     match answer {
-        Answer::Allow(decision) => respond(allow(&decision, passing()), metadata(&decision)),
+        Answer::Allow(decision) => match allow::encode(&decision, &passing()) {
+            Some(bytes) => Reply::Bytes(bytes),
+            None => failure(),
+        },
         Answer::Public(response) => {
-            respond(HttpResponse::DeniedResponse(deny(&response)), fields([("verdict", text("public"))]))
+            respond(Refusal::Denied(deny(&response)), fields([("verdict", text("public"))]))
         }
-        Answer::Refuse(decision, response) => {
-            respond(HttpResponse::DeniedResponse(deny(&response)), metadata(&decision))
-        }
+        Answer::Refuse(decision, response) => respond(Refusal::Denied(deny(&response)), metadata(&decision)),
         Answer::Undecided(decision, response) => {
-            respond(HttpResponse::ErrorResponse(unavailable(&response)), metadata(&decision))
+            respond(Refusal::Unavailable(unavailable(&response)), metadata(&decision))
         }
     }
 }
 
 /// What Envoy hears when not even the gate could be asked: undecided.
-pub(super) fn failure() -> CheckResponse {
+pub(super) fn failure() -> Reply {
     let verdict = text(Verdict::Undecided.as_str());
-    respond(HttpResponse::ErrorResponse(unavailable(&Response::empty(503))), fields([("verdict", verdict)]))
+    respond(Refusal::Unavailable(unavailable(&Response::empty(503))), fields([("verdict", verdict)]))
 }
 
-/// The only place that makes a message. `ErrorResponse` lets Envoy's own failure mode judge, as a failed call would.
-fn respond(http: HttpResponse, metadata: Struct) -> CheckResponse {
-    let code = match http {
-        HttpResponse::OkResponse(_) => Code::Ok,
-        HttpResponse::DeniedResponse(_) => Code::PermissionDenied,
-        HttpResponse::ErrorResponse(_) => Code::Internal,
+/// What is not let through.
+enum Refusal {
+    Denied(DeniedHttpResponse),
+    /// Not even decided.
+    Unavailable(DeniedHttpResponse),
+}
+
+/// The only place that makes such a message. `ErrorResponse` lets Envoy's own failure mode judge, as a failed call would.
+fn respond(http: Refusal, metadata: Struct) -> Reply {
+    let (code, http) = match http {
+        Refusal::Denied(response) => (Code::PermissionDenied, HttpResponse::DeniedResponse(response)),
+        Refusal::Unavailable(response) => (Code::Internal, HttpResponse::ErrorResponse(response)),
     };
-    CheckResponse {
+    Reply::Message(Box::new(CheckResponse {
         status: Some(rpc::Status { code: code.into(), ..rpc::Status::default() }),
         dynamic_metadata: Some(metadata),
         http_response: Some(http),
-    }
-}
-
-fn allow(decision: &Decision<'_>, passing: Passing) -> HttpResponse {
-    let ours = decision.headers();
-    let mut remove = passing.remove;
-    // Envoy removes after it has set, and names compare without case: what is overwritten must not be removed.
-    remove.retain(|name| ours.iter().all(|(own, _)| !name.eq_ignore_ascii_case(own)));
-    let cookie = passing.cookie.map(|rest| ("cookie", rest));
-    let headers = ours.into_iter().chain(cookie).map(|(name, value)| set(name, value)).collect();
-    HttpResponse::OkResponse(OkHttpResponse {
-        headers,
-        headers_to_remove: remove,
-        ..OkHttpResponse::default()
-    })
+    }))
 }
 
 fn deny(response: &Response) -> DeniedHttpResponse {
@@ -120,10 +110,6 @@ fn deny(response: &Response) -> DeniedHttpResponse {
 
 fn unavailable(response: &Response) -> DeniedHttpResponse {
     DeniedHttpResponse { status: Some(HttpStatus { code: 503 }), ..deny(response) }
-}
-
-fn set(name: &str, value: String) -> HeaderValueOption {
-    header(name, value, HeaderAppendAction::OverwriteIfExistsOrAdd)
 }
 
 fn header(name: &str, value: String, action: HeaderAppendAction) -> HeaderValueOption {

@@ -1,5 +1,6 @@
 //! The verdict and what goes with it.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use crate::clock::{Clock, Timestamp};
@@ -131,9 +132,29 @@ impl DecisionId {
     }
 }
 
+impl DecisionId {
+    /// The id as text: 32 hexadecimal digits.
+    pub fn hex(self) -> Hex {
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let digit = |at: usize| DIGITS[usize::from(self.0[at / 2] >> (4 * (1 - at % 2)) & 15)];
+        Hex(std::array::from_fn(digit))
+    }
+}
+
+/// A [`DecisionId`] as text.
+#[derive(Clone, Copy, Debug)]
+pub struct Hex([u8; 32]);
+
+impl Hex {
+    /// The digits.
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).expect("digits are ASCII")
+    }
+}
+
 impl fmt::Display for DecisionId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        f.write_str(self.hex().as_str())
     }
 }
 
@@ -193,16 +214,18 @@ impl<'g> Decision<'g> {
         }
     }
 
-    /// The headers that tell the app, and the operator, what was decided: always all four, so that none the visitor sent survives.
-    pub fn headers(&self) -> [(&'static str, String); 4] {
-        let rule =
-            self.rule.chars().map(|c| if c.is_ascii_graphic() || c == ' ' { c } else { '?' }).collect();
-        [
-            ("x-tollgate-verdict", self.verdict.as_str().to_owned()),
-            ("x-tollgate-rule", rule),
-            ("x-tollgate-weight", self.weight.to_string()),
-            ("x-tollgate-id", self.id.to_string()),
-        ]
+    /// Shows the headers that tell the app, and the operator, what was decided: always all four, so that none the visitor sent
+    /// survives. Names are in lower case, values in printable ASCII.
+    pub fn each_header(&self, mut show: impl FnMut(&'static str, &str)) {
+        let plain = |c: char| c.is_ascii_graphic() || c == ' ';
+        let rule = match self.rule.chars().all(plain) {
+            true => Cow::Borrowed(self.rule),
+            false => self.rule.chars().map(|c| if plain(c) { c } else { '?' }).collect(),
+        };
+        show("x-tollgate-verdict", self.verdict.as_str());
+        show("x-tollgate-rule", &rule);
+        show("x-tollgate-weight", &self.weight.to_string());
+        show("x-tollgate-id", self.id.hex().as_str());
     }
 }
 

@@ -94,11 +94,10 @@ pub(super) fn method_not_allowed() -> Response {
 fn verdict_only(status: StatusCode, decision: &Decision<'_>) -> Response {
     let mut out = Response::new(Body::empty());
     *out.status_mut() = status;
-    for (name, text) in decision.headers() {
-        let mut text = Bytes::from(text);
-        text.truncate(MAX_VALUE);
+    decision.each_header(|name, text| {
+        let text = Bytes::copy_from_slice(&text.as_bytes()[..text.len().min(MAX_VALUE)]);
         out.headers_mut().insert(HeaderName::from_static(name), value(text));
-    }
+    });
     out.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("private, no-store"));
     out.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
     out

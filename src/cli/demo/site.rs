@@ -70,11 +70,8 @@ impl Site {
             "/challenge-me" => (StatusCode::OK, "You paid for this page too"),
             _ => (StatusCode::NOT_FOUND, "There is no such page"),
         };
-        let seen: String = decision
-            .headers()
-            .iter()
-            .map(|(name, value)| format!("<tr><th>{name}<td>{}", escape(value)))
-            .collect();
+        let mut seen = String::new();
+        decision.each_header(|name, value| seen += &format!("<tr><th>{name}<td>{}", escape(value)));
         let body = format!(
             "<!doctype html><html lang=en><meta charset=utf-8><title>{title}</title><link rel=icon href=data:,>\
              <style>:root{{color-scheme:light dark}}body{{font:1rem/1.6 system-ui;max-width:36rem;margin:3rem auto;padding:0 1rem}}\

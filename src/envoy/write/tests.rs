@@ -1,6 +1,8 @@
 //! Tables and a property: what Envoy gets for every kind of answer.
 
+use envoy_types::pb::envoy::service::auth::v3::OkHttpResponse;
 use proptest::prelude::*;
+use prost::Message as _;
 
 use super::*;
 use crate::gate::{DecisionId, Shadow};
@@ -23,6 +25,26 @@ fn decision(verdict: Verdict) -> Decision<'static> {
 
 fn untouched() -> Passing {
     Passing::default()
+}
+
+/// What Envoy reads.
+fn read(reply: Reply) -> CheckResponse {
+    match reply {
+        Reply::Bytes(bytes) => {
+            let message = CheckResponse::decode(&*bytes).unwrap();
+            assert_eq!(message.encoded_len(), bytes.len(), "nothing is written that is not read, nor twice");
+            message
+        }
+        Reply::Message(message) => *message,
+    }
+}
+
+fn encode(answer: Answer<'_>, passing: impl FnOnce() -> Passing) -> CheckResponse {
+    read(super::encode(answer, passing))
+}
+
+fn failure() -> CheckResponse {
+    read(super::failure())
 }
 
 fn code(response: &CheckResponse) -> i32 {
@@ -141,7 +163,7 @@ fn our_cookie_is_cut_out_and_a_cookie_that_cannot_be_written_is_left_alone() {
         let parts =
             Parts { method: b"GET", target: b"/", host: b"h", scheme: b"https", client: None, headers };
         let request = Request::new(parts).unwrap();
-        let got = Passing::of(None, Some(&request), &["tollgate", "__Host-tollgate"]);
+        let got = Passing::of(&Question::default(), Some(&request), &["tollgate", "__Host-tollgate"]);
         assert_eq!(got, want, "{}", String::from_utf8_lossy(cookie));
     };
     check(b"a=1", untouched());
@@ -161,7 +183,40 @@ fn response() -> impl Strategy<Value = Response> {
     ]
 }
 
+#[test]
+fn a_decision_that_is_no_allow_cannot_be_written_as_one() {
+    for verdict in Verdict::ALL.into_iter().filter(|verdict| *verdict != Verdict::Allow) {
+        assert_eq!(code(&encode(Answer::Allow(decision(verdict)), untouched)), 13, "{verdict:?}");
+    }
+}
+
 proptest! {
+    #[test]
+    fn an_allow_is_read_as_it_was_meant(rule in "\\PC{1,300}", weight in any::<i64>(), remove in prop::collection::vec("[a-z_]{0,200}", 0..4), long in 1..70_000_usize) {
+        let decision = Decision { rule: &rule, weight, ..decision(Verdict::Allow) };
+        let cookie = "c".repeat(long);
+        let passing = Passing { remove: remove.clone(), cookie: Some(cookie.clone()) };
+        let message = encode(Answer::Allow(decision), || passing);
+        prop_assert_eq!(code(&message), 0);
+        let ok = match message.http_response {
+            Some(HttpResponse::OkResponse(ok)) => ok,
+            other => panic!("{other:?}"),
+        };
+        prop_assert_eq!(ok.headers_to_remove, remove);
+        let plain: String = rule.chars().map(|c| if matches!(c, ' '..='~') { c } else { '?' }).collect();
+        let weight = weight.to_string();
+        let want = [
+            ("x-tollgate-verdict", "allow", SET),
+            ("x-tollgate-rule", &plain, SET),
+            ("x-tollgate-weight", &weight, SET),
+            ("x-tollgate-id", "abababababababababababababababab", SET),
+            ("cookie", &cookie, SET),
+        ];
+        prop_assert_eq!(lines(&ok.headers), want);
+        let told = message.dynamic_metadata.unwrap().fields.remove("rule").unwrap().kind;
+        prop_assert_eq!(told, Some(Kind::StringValue(rule)));
+    }
+
     #[test]
     fn no_refusal_is_ever_an_allow_or_breaks_the_framing(response in response(), which in 0..4) {
         let answer = match which {
