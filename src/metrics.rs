@@ -35,6 +35,10 @@ pub struct Metrics {
     pub reload_failed: Gauge,
     /// Connections that are open now, over all listeners.
     pub connections: Gauge,
+    /// Lines of the log that nobody read in time.
+    pub log_lost: Gauge,
+    /// Decisions that were not logged, because too many were within one second.
+    pub log_skipped: Counter,
     limited: Family<Labels<1>, Counter>,
     signals: Family<Labels<1>, Counter>,
     /// What memory takes, in bytes.
@@ -113,6 +117,16 @@ impl Metrics {
             "1 while the last reload failed, so that the state before it is in force"
         );
         let connections = register!(Gauge::default(), "connections", "Open connections");
+        let log_lost = register!(
+            Gauge::default(),
+            "log_lost",
+            "Lines of the log that were lost: stderr is read too slowly"
+        );
+        let log_skipped = register!(
+            Counter::default(),
+            "log_skipped",
+            "Decisions that were not logged, because more than `log.decisions` came within a second"
+        );
         let limited = register!(
             Family::default(),
             "limited",
@@ -147,6 +161,8 @@ impl Metrics {
             panics,
             reload_failed,
             connections,
+            log_lost,
+            log_skipped,
         }
     }
 

@@ -7,6 +7,8 @@ use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use tempfile::TempDir;
@@ -822,4 +824,55 @@ fn the_demo_challenges_and_solve_pays() {
     let done = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill is there");
     assert!(done.success());
     assert_eq!(child.wait().expect("it is ours").code(), Some(0));
+}
+
+#[test]
+fn a_log_that_nobody_reads_holds_nobody_up() {
+    let folder = folder();
+    write(&folder, "p.yaml", "bots:\n  - {name: deny, action: DENY, path_regex: .*}\n");
+    write(&folder, "tollgate.yaml", "policy: p.yaml\nlisten: {grpc: off}\nlog: {decisions: 1000000}\n");
+    let gate = Running::start(&folder, &["--http", "127.0.0.1:0", "--admin", "127.0.0.1:0"]);
+    let mut stream = TcpStream::connect(gate.address("http")).expect("it listens");
+    stream.set_read_timeout(Some(Duration::from_secs(30))).expect("a socket can wait");
+    // More than the pipe of stderr and the queue before it can hold.
+    let batch = format!("GET /check/{} HTTP/1.1\r\nHost: a\r\n\r\n", "a".repeat(200)).repeat(100);
+    let mut read = [0; 65536];
+    for _ in 0..150 {
+        stream.write_all(batch.as_bytes()).expect("it reads");
+        let mut answers = String::new();
+        while answers.matches("HTTP/1.1 403").count() < 100 {
+            let more = stream.read(&mut read).expect("it answers");
+            assert_ne!(more, 0, "it closed");
+            answers += &String::from_utf8_lossy(&read[..more]);
+        }
+    }
+    let metrics = get(gate.address("admin"), "/metrics", "");
+    let lost =
+        metrics.lines().find_map(|line| line.strip_prefix("tollgate_log_lost ")).expect("it is counted");
+    assert_ne!(lost, "0", "a queue has an end");
+}
+
+#[test]
+fn a_flood_of_refusals_is_logged_in_part_and_said_to_be() {
+    let folder = folder();
+    write(&folder, "p.yaml", "bots:\n  - {name: deny, action: DENY, path_regex: .*}\n");
+    write(&folder, "tollgate.yaml", "policy: p.yaml\nlisten: {grpc: off}\nlog: {decisions: 2}\n");
+    let mut gate = Running::start(&folder, &["--http", "127.0.0.1:0", "--admin", "127.0.0.1:0"]);
+    // Until a second has more refusals than are logged, and another one follows it.
+    let asking = AtomicBool::new(true);
+    let http = gate.address("http");
+    let said = thread::scope(|scope| {
+        scope.spawn(|| {
+            while asking.load(Ordering::Relaxed) {
+                assert!(get(http, "/check/x", "").starts_with("HTTP/1.1 403"));
+            }
+        });
+        let said = gate.until("log.decisions");
+        asking.store(false, Ordering::Relaxed);
+        said
+    });
+    assert!(said.contains("skipped="), "{said}");
+    let metrics = get(gate.address("admin"), "/metrics", "");
+    let skipped = metrics.lines().find_map(|line| line.strip_prefix("tollgate_log_skipped_total "));
+    assert_ne!(skipped.expect("it is counted"), "0");
 }

@@ -5,8 +5,9 @@ use std::io::{self, Write};
 use clap::Args;
 use tokio::signal::unix::{SignalKind, signal};
 
+use super::Failure;
 use super::flags::SettingFlags;
-use super::{Failure, logs};
+use super::logs::{self, Logs};
 use crate::clock::Clock;
 use crate::config::{self, Sources};
 use crate::server::Server;
@@ -31,10 +32,11 @@ SIGHUP reads settings, keys and policy again; SIGTERM and SIGINT end it in order
 pub(super) fn run(arguments: Arguments, mut sources: Sources) -> Result<(), Failure> {
     arguments.settings.add_to(&mut sources);
     let mut loaded = config::load(&sources).map_err(Failure::Problems)?;
-    logs::start(&loaded.settings.log);
+    let logs = Logs::start(&loaded.settings.log);
     let lints = std::mem::take(&mut loaded.lints);
     let (rules, policies) = (loaded.policies.rules(), loaded.policies.count());
     let server = Server::bind(loaded, sources, Clock::System)?;
+    logs.count_lost(server.live().load().state().metrics.log_lost.clone());
     // Only now, so that an address in use is one clear line.
     logs::lints(&lints);
     let addresses = server.addresses().clone();

@@ -241,6 +241,11 @@ pub const KEYS: &[Key] = &[
         "which sites may show the pages in a frame: `self`, `none`, origins such as `https://portal.example`",
     ),
     formed(key("log.format", Some("text"), "`text` or `json`, on stderr"), Form::OneOf(&["text", "json"])),
+    key(
+        "log.decisions",
+        Some("500"),
+        "the most decisions that are logged within a second; how many more there were is said and counted",
+    ),
     key("log.level", Some("info"), "`error`, `warn`, `info`, `debug`, `trace`, or a tracing filter"),
 ];
 

@@ -213,6 +213,7 @@ fn read_gate(reader: &mut Reader<'_>) -> gate::Settings {
             deny: reader.read("status.deny", fallback.status.deny, value::number(200, 599)),
         },
         shadow: reader.read("shadow", false, value::switch),
+        logged: reader.read("log.decisions", fallback.logged, value::number(0, 1_000_000)),
         limits: gate::Limits {
             answers: read_limit(reader, "limits.answers", fallback.limits.answers),
             work: read_limit(reader, "limits.work", fallback.limits.work),

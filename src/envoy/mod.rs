@@ -12,7 +12,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use arc_swap::Guard;
-use axum::http;
+use axum::http::{self, HeaderValue};
 use bytes::Bytes;
 use envoy_types::pb::envoy::service::auth::v3::authorization_server::SERVICE_NAME;
 use hyper::body::Body;
@@ -22,8 +22,8 @@ use tonic::{Request, Response, Status};
 use tower::Service;
 
 use crate::clock::Clock;
-use crate::gate::{Face, Gate, Live, Moment};
-use crate::request::{Headers, Peer, Unfit, gather};
+use crate::gate::{Face, Gate, Live, Moment, TOKEN};
+use crate::request::{Peer, Unfit, gather};
 use codec::{Codec, Reply};
 use read::Question;
 use write::Passing;
@@ -126,9 +126,8 @@ fn unreadable() -> Status {
 
 /// Who asks, if we answer them. The secret that a peer may show stands in the call's metadata, out of the visitor's reach.
 fn trusted(gate: &Gate, metadata: &MetadataMap, peer: Option<Peer>) -> Result<Peer, Unfit> {
-    let shown: Headers<'_> =
-        metadata.as_ref().iter().map(|(name, value)| (name.as_str().as_bytes(), value.as_bytes())).collect();
-    peer.filter(|peer| gate.trusts(*peer, &shown)).ok_or(Unfit::Incomplete("peer"))
+    let shown = metadata.as_ref().get_all(TOKEN).into_iter().map(HeaderValue::as_bytes);
+    peer.filter(|peer| gate.trusts(*peer, shown)).ok_or(Unfit::Incomplete("peer"))
 }
 
 /// Has looked up what the decision needs. What is answered without a rule needs nothing.

@@ -49,7 +49,7 @@ impl Gate {
                 warn!(face = face.as_str(), missing = fact, id = %decision.id, "cannot decide: the proxy must say each fact once; see the example for your proxy");
             }
         }
-        log(face, request, &decision);
+        self.log(face, request, &decision, moment.now);
         decision
     }
 
@@ -272,39 +272,6 @@ impl Gate {
     pub(super) fn asn(&self, request: &Request<'_>) -> Option<u32> {
         let client = request.client.filter(|_| self.asks_asn)?;
         self.settings.databases.asn(client)
-    }
-}
-
-/// The longest path in a log line, in bytes.
-const MAX_LOGGED: usize = 200;
-
-/// One line a decision: a refusal is worth reading, an allow only when asked for. The visitor's texts are escaped and
-/// cut, the address is cut to its network, and the query stays out.
-pub(super) fn log(face: Face, request: &Result<Request<'_>, Unfit>, decision: &Decision<'_>) {
-    macro_rules! line {
-        ($level:expr) => {{
-            let request = request.as_ref().ok();
-            let path = request.map(|r| r.target.path()).unwrap_or_default();
-            tracing::event!(
-                $level,
-                face = face.as_str(),
-                verdict = decision.verdict.as_str(),
-                rule = %decision.rule.escape_debug(),
-                weight = decision.weight,
-                policy = decision.policy,
-                id = %decision.id,
-                shadow = decision.shadow.map(|shadow| shadow.verdict.as_str()),
-                network = request.and_then(|r| r.client).map(Prefix::of).map(tracing::field::display),
-                host = request.map(|r| &*r.host),
-                method = request.map(|r| r.method),
-                path = %path[..path.len().min(MAX_LOGGED)].escape_ascii(),
-            )
-        }};
-    }
-    if decision.verdict == Verdict::Allow && decision.shadow.is_none() {
-        line!(tracing::Level::DEBUG);
-    } else {
-        line!(tracing::Level::INFO);
     }
 }
 

@@ -5,6 +5,7 @@ mod answer;
 mod behaviour;
 mod decide;
 mod decision;
+mod log;
 mod named;
 mod names;
 mod public;
@@ -28,7 +29,7 @@ use tracing::{error, warn};
 pub use answer::Answer;
 pub use decision::{Decision, DecisionId, Face, Moment, Origin, Shadow, Verdict};
 pub use response::Response;
-pub use settings::{Challenge, Limits, Settings, Statuses, Trust, Wait};
+pub use settings::{Challenge, Limits, Settings, Statuses, TOKEN, Trust, Wait};
 pub use state::State;
 
 use crate::challenge;
@@ -36,7 +37,7 @@ use crate::challenge::page::{PageError, Pages};
 use crate::clearance::{Cookie, NameError};
 use crate::crypto::Ring;
 use crate::policy::Policies;
-use crate::request::{ClientSettings, Headers, Peer};
+use crate::request::{ClientSettings, Peer};
 use named::Named;
 
 /// The gate that is in force now. A request loads it once and so sees exactly one.
@@ -116,10 +117,10 @@ impl Gate {
         Ok(Self { settings, ring, policies, all, asks_asn, challenge_limits, cookie, pages, state })
     }
 
-    /// Whether this peer may ask: by address, by unix socket, or by the shared secret in `x-tollgate-token`.
-    /// `headers` are those of the question itself (over grpc, its metadata).
-    pub fn trusts(&self, peer: Peer, headers: &Headers<'_>) -> bool {
-        self.settings.trust.admits(peer, headers)
+    /// Whether this peer may ask: by address, by unix socket, or by the shared secret.
+    /// `shown` are the values of [`TOKEN`] in the question itself (over grpc, its metadata).
+    pub fn trusts<'t>(&self, peer: Peer, shown: impl Iterator<Item = &'t [u8]>) -> bool {
+        self.settings.trust.admits(peer, shown)
     }
 
     /// How the faces find the visitor's address.

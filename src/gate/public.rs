@@ -1,10 +1,10 @@
 //! The public prefix: what a visitor's browser may ask of us, without a clearance and without a rule.
 
 use subtle::ConstantTimeEq;
-use tracing::{field, info};
+use tracing::warn;
 
 use super::behaviour::went_there;
-use super::decide::{Mode, log};
+use super::decide::Mode;
 use super::{DecisionId, Face, Gate, Moment, Response, Verdict};
 use crate::challenge::page::Notice;
 use crate::challenge::{Check, canary};
@@ -42,7 +42,9 @@ impl Gate {
         let id = DecisionId::new(moment.seed.decision);
         match request {
             Err(Unfit::Incomplete(fact)) => {
-                info!(%id, missing = fact, "cannot answer a visitor");
+                if self.state.log_due(moment.now) {
+                    warn!(%id, missing = fact, "cannot answer a visitor: the proxy must say each fact once; see the example for your proxy");
+                }
                 self.unavailable(id)
             }
             Err(Unfit::Malformed(part)) => self.plain(400, format!("malformed {part}\n")),
@@ -122,8 +124,7 @@ impl Gate {
             && went_there(request)
             && self.learns(self.of_host(request), request)
         {
-            let network = request.client.map(Prefix::of).map(field::display);
-            info!(network, host = &*request.host, "took a link that no person sees");
+            self.log_outcome("trap", "taken", request, moment);
             let sight = self.state.memory.sight(request, self.asn(request));
             self.state.memory.trapped(&sight, reader, moment.now);
         }
@@ -166,7 +167,7 @@ impl Gate {
         let within = told.is_some_and(|verdict| matches!(&*verdict, b"challenge" | b"deny"));
         let mode = if within { Mode::Within } else { Mode::Peek };
         let decision = self.judge(policy, asked, moment, mode, &mut ());
-        log(Face::Nginx, asked, &decision);
+        self.log(Face::Nginx, asked, &decision, moment.now);
         // Counted it was when nginx asked; the visitor is told this number.
         self.state.remember(Face::Nginx, &decision);
         match (decision.verdict, asked) {
@@ -200,9 +201,7 @@ impl Gate {
         };
         self.state.metrics.answer("work", outcome);
         if outcome != "accepted" {
-            let network = request.client.map(Prefix::of).map(field::display);
-            let id = DecisionId::new(moment.seed.decision);
-            info!(kind = "work", outcome, %id, network, host = &*request.host, "answer refused");
+            self.log_outcome("work", outcome, request, moment);
         }
         response
     }

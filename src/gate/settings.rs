@@ -35,6 +35,8 @@ pub struct Settings {
     pub status: Statuses,
     /// Decide and report, but let everything through.
     pub shadow: bool,
+    /// The most decisions that are logged within a second.
+    pub logged: u32,
     /// How much one visitor may do.
     pub limits: Limits,
     /// How much is remembered of visitors, in bytes.
@@ -63,6 +65,7 @@ impl Default for Settings {
             challenge: Challenge::default(),
             status: Statuses::default(),
             shadow: false,
+            logged: 500,
             limits: Limits::default(),
             memory: memory::DEFAULT_BYTES,
             marks: [5, 50],
@@ -80,6 +83,9 @@ impl Settings {
         self.resolvers.iter().find(|(held, _)| *held == lives).map(|(_, resolver)| resolver.clone())
     }
 }
+
+/// The header of a question in which a peer shows the shared secret.
+pub const TOKEN: &str = "x-tollgate-token";
 
 /// Who may ask a face.
 #[derive(Clone)]
@@ -100,25 +106,24 @@ impl Default for Trust {
 }
 
 impl Trust {
-    /// Whether a peer may ask: by address, by unix socket, or by showing the secret exactly once.
-    pub(super) fn admits(&self, peer: Peer, headers: &Headers<'_>) -> bool {
+    /// Whether a peer may ask: by address, by unix socket, or by showing the secret exactly once. `shown` are the values of [`TOKEN`].
+    pub(super) fn admits<'t>(&self, peer: Peer, shown: impl Iterator<Item = &'t [u8]>) -> bool {
         let known = match peer {
             Peer::Address(address) => self.peers.contains(address),
             Peer::Unix => true,
         };
-        known || shows(self.secret.as_ref(), "x-tollgate-token", headers)
+        known || shows(self.secret.as_ref(), shown)
     }
 
     /// Whether a request asks not to be remembered, and may.
     pub(super) fn unlearned(&self, headers: &Headers<'_>) -> bool {
-        shows(self.unlearned.as_ref(), "x-tollgate-learn", headers)
+        shows(self.unlearned.as_ref(), headers.all("x-tollgate-learn"))
     }
 }
 
-/// Whether a header shows a secret, exactly once.
-fn shows(secret: Option<&Zeroizing<Vec<u8>>>, name: &str, headers: &Headers<'_>) -> bool {
+/// Whether a secret is shown, exactly once.
+fn shows<'t>(secret: Option<&Zeroizing<Vec<u8>>>, mut shown: impl Iterator<Item = &'t [u8]>) -> bool {
     let Some(secret) = secret else { return false };
-    let mut shown = headers.all(name);
     matches!((shown.next(), shown.next()), (Some(token), None) if secret.ct_eq(token).into())
 }
 
@@ -208,8 +213,7 @@ mod tests {
     use super::*;
 
     fn admits(trust: &Trust, peer: &str, tokens: &[&str]) -> bool {
-        let headers = tokens.iter().map(|t| (&b"x-tollgate-token"[..], t.as_bytes())).collect();
-        trust.admits(Peer::Address(peer.parse().unwrap()), &headers)
+        trust.admits(Peer::Address(peer.parse().unwrap()), tokens.iter().map(|token| token.as_bytes()))
     }
 
     #[test]
@@ -227,7 +231,7 @@ mod tests {
         ] {
             assert!(!admits(&trust, "127.0.0.1", tokens), "{tokens:?}");
         }
-        assert!(trust.admits(Peer::Unix, &Headers::default()));
+        assert!(trust.admits(Peer::Unix, std::iter::empty()));
         let nobody = Trust { peers: Networks::default(), ..Trust::default() };
         assert!(!admits(&nobody, "127.0.0.1", &["", "x"]));
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use prometheus_client::metrics::counter::Counter;
 
 use super::decide::Mode;
+use super::log::Lines;
 use super::{Decision, Face, Settings, Verdict};
 use crate::behaviour::{Signal, Signals};
 use crate::clock::Timestamp;
@@ -38,6 +39,7 @@ pub struct State {
     work: Pace,
     wait: Pace,
     logged: AtomicU64,
+    pub(super) lines: Lines,
     /// The load averages, as the bits of floating-point numbers.
     load: [AtomicU64; 3],
 }
@@ -65,6 +67,7 @@ impl State {
             work: Pace::new(settings.limits.work),
             wait: Pace::new(settings.limits.wait),
             logged: AtomicU64::new(0),
+            lines: Lines::default(),
             load: Default::default(),
         }
     }

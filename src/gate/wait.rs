@@ -1,8 +1,6 @@
 //! The no-script lane: a signed link that counts once its time has come.
 
-use tracing::{field, info};
-
-use super::{DecisionId, Gate, Moment, Response};
+use super::{Gate, Moment, Response};
 use crate::challenge::page::Notice;
 use crate::challenge::{Token, way_back};
 use crate::crypto::{Refusal, decode, encode};
@@ -81,7 +79,7 @@ impl Gate {
         match self.clearance(request, moment.now, |_| true, 0, |_| true) {
             Ok(_) => self.redirect(&path),
             Err(_) => {
-                tell(request, "no-cookie", moment);
+                self.log_outcome("wait", "no-cookie", request, moment);
                 self.notice(403, request, Notice::CookiesBlocked { url: Some(&path) }, moment)
             }
         }
@@ -96,13 +94,13 @@ impl Gate {
         moment: &Moment,
     ) -> Response {
         self.state.metrics.answer("wait", refusal.code());
-        tell(request, refusal.code(), moment);
+        self.log_outcome("wait", refusal.code(), request, moment);
         self.notice(403, request, Notice::Early { seconds, url }, moment)
     }
 
     fn refuse_wait(&self, request: &Request<'_>, refusal: Refusal, moment: &Moment) -> Response {
         self.state.metrics.answer("wait", refusal.code());
-        tell(request, refusal.code(), moment);
+        self.log_outcome("wait", refusal.code(), request, moment);
         self.notice(403, request, Notice::WaitRefused { reason: refusal.code() }, moment)
     }
 
@@ -128,13 +126,6 @@ fn read<'b>(query: &[u8], buffer: &'b mut [u8]) -> Option<(Token, &'b [u8], Vec<
     let mut tag = [0; 16];
     let tag = decode(parameter(query, b"s")?, &mut tag)?.to_vec();
     Some((token, path, tag))
-}
-
-/// One line for a visitor who waited and did not get on, under the number that the page shows.
-fn tell(request: &Request<'_>, outcome: &'static str, moment: &Moment) {
-    let network = request.client.map(Prefix::of).map(field::display);
-    let id = DecisionId::new(moment.seed.decision);
-    info!(kind = "wait", outcome, %id, network, host = &*request.host, "wait refused");
 }
 
 /// The value of a parameter that stands exactly once. Values are base64url, so nothing needs decoding.

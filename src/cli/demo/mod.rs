@@ -9,7 +9,8 @@ use anyhow::{Context, anyhow};
 use clap::Args;
 
 use super::flags::SettingFlags;
-use super::{Failure, logs, serve};
+use super::logs::{self, Logs};
+use super::{Failure, serve};
 use crate::clock::Clock;
 use crate::config::{self, Sources};
 use crate::server::Server;
@@ -54,13 +55,14 @@ pub(super) fn run(arguments: Arguments, mut sources: Sources) -> Result<(), Fail
         .into());
     }
     let loaded = config::load(&sources).map_err(Failure::Problems)?;
-    logs::start(&loaded.settings.log);
+    let logs = Logs::start(&loaded.settings.log);
     logs::lints(&loaded.lints);
     let listener = TcpListener::bind(arguments.listen).with_context(|| {
         format!("cannot listen on {}; choose another address with --listen", arguments.listen)
     })?;
     let at = listener.local_addr().context("the site has no address")?;
     let mut server = Server::bind(loaded, sources, Clock::System)?;
+    logs.count_lost(server.live().load().state().metrics.log_lost.clone());
     let site = Site::new(server.live(), Clock::System);
     server
         .serve_also(listener, Arc::new(move |request| site.answer(&request)))
