@@ -39,6 +39,7 @@ fn moment(visit: u64) -> Moment {
         seed: Seed::from_bytes(&[3; 48]),
         known: Vec::new(),
         origin: None,
+        learn: true,
     }
 }
 

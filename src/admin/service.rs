@@ -40,7 +40,8 @@ impl admin_server::Admin for Service {
             headers: asked.headers.iter().map(|h| (h.name.as_bytes(), h.value.as_slice())).collect(),
         };
         let seed = Seed::draw().map_err(|_| Status::unavailable("the system has no randomness"))?;
-        let mut moment = Moment { now: self.0.clock.now(), seed, known: Vec::new(), origin: None };
+        let mut moment =
+            Moment { now: self.0.clock.now(), seed, known: Vec::new(), origin: None, learn: true };
         let policy = Some(asked.policy.as_str()).filter(|name| !name.is_empty());
         let gate = self.0.live.load_full();
         let request = request::Request::new(parts);

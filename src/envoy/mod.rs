@@ -32,6 +32,9 @@ use write::Passing;
 /// four times. A visitor's body does not: it is no ground for a decision and should not be sent along.
 pub const MAX_MESSAGE: usize = 256 * 1024;
 
+/// The metadata of a call by which a proxy says that the request is not to be remembered: `off`.
+const LEARN: &str = "x-tollgate-learn";
+
 /// The path of the one method, which everything that asks calls.
 const CHECK: &str = "/envoy.service.auth.v3.Authorization/Check";
 
@@ -103,6 +106,8 @@ impl Authorization {
         let peer = extensions.get::<Peer>().copied();
         let mut gate = self.live.load();
         let (mut moment, drawn) = Moment::draw(&self.clock);
+        // The call's metadata is the proxy's own word, which no visitor can speak.
+        moment.learn = metadata.get(LEARN).is_none_or(|value| value != "off");
         if gate.looks_up() {
             let held = Guard::into_inner(gate);
             look_up(&held, &metadata, peer, &message, &mut moment).await;

@@ -94,7 +94,8 @@ impl Gate {
                 if mode == Mode::Record {
                     self.note_unknown(policy, moment);
                 }
-                let mode = if mode == Mode::Record && !self.learns(by, request) { Mode::Peek } else { mode };
+                let mode =
+                    if mode == Mode::Record && !self.learns(by, request, moment) { Mode::Peek } else { mode };
                 self.judge_fit(by, request, moment, mode, observer)
             }
         }
@@ -146,9 +147,9 @@ impl Gate {
         decision
     }
 
-    /// Whether a request leaves a trace in memory: not where its policy says so, nor where a load test shows the secret.
-    pub(super) fn learns(&self, by: &Named, request: &Request<'_>) -> bool {
-        by.policy.learns() && !self.settings.trust.unlearned(&request.headers)
+    /// Whether a request leaves a trace in memory: not where its policy or the proxy says so, nor where a load test shows the secret.
+    pub(super) fn learns(&self, by: &Named, request: &Request<'_>, moment: &Moment) -> bool {
+        moment.learn && by.policy.learns() && !self.settings.trust.unlearned(&request.headers)
     }
 
     /// What is done where everything is only watched.

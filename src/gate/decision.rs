@@ -19,6 +19,8 @@ pub struct Moment {
     pub known: Vec<(Lookup, Answer)>,
     /// Where the visitor comes from, where that is given; else the databases are asked.
     pub origin: Option<Origin>,
+    /// Whether what the request does may be remembered, as far as the asking proxy is concerned.
+    pub learn: bool,
 }
 
 /// What databases would say about the visitor's address.
@@ -41,6 +43,7 @@ impl Moment {
                 seed: drawn.unwrap_or_else(|_| Seed::from_bytes(&[0; 48])),
                 known: Vec::new(),
                 origin: None,
+                learn: true,
             },
             fit,
         )
@@ -184,6 +187,8 @@ pub struct Decision<'g> {
     pub toll: Option<Toll>,
     /// Why a clearance that came along did not count.
     pub prior: Option<Refusal>,
+    /// Whether the rule lets a robot through that showed who it is, by where it comes from and not by its agent alone.
+    pub bot: bool,
     /// Seconds until a limited visitor may ask again; 0 where that does not apply.
     pub retry_after: u64,
     /// The name of the policy that judged, or would have judged a request that was fit for it.
@@ -193,7 +198,18 @@ pub struct Decision<'g> {
 impl<'g> Decision<'g> {
     /// A decision without a policy's help.
     pub(super) const fn bare(policy: &'g str, verdict: Verdict, rule: &'g str, id: DecisionId) -> Self {
-        Self { verdict, rule, weight: 0, id, shadow: None, toll: None, prior: None, retry_after: 0, policy }
+        Self {
+            verdict,
+            rule,
+            weight: 0,
+            id,
+            shadow: None,
+            toll: None,
+            prior: None,
+            bot: false,
+            retry_after: 0,
+            policy,
+        }
     }
 
     /// What an unfit request gets: malformed is a denial, incomplete is no decision.
@@ -209,13 +225,14 @@ impl<'g> Decision<'g> {
         Self {
             weight: outcome.weight,
             toll: outcome.toll.copied(),
+            bot: outcome.bot,
             shadow: outcome.shadow.map(|(action, rule)| Shadow { verdict: action.into(), rule }),
             ..Self::bare(policy, outcome.action.into(), outcome.rule, id)
         }
     }
 
-    /// Shows the headers that tell the app, and the operator, what was decided: always all four, so that none the visitor sent
-    /// survives. Names are in lower case, values in printable ASCII.
+    /// Shows the headers that tell the app, and the operator, what was decided: always the first four, so that none the visitor sent
+    /// survives, and the name of a robot that showed who it is. Names are in lower case, values in printable ASCII.
     pub fn each_header(&self, mut show: impl FnMut(&'static str, &str)) {
         let plain = |c: char| c.is_ascii_graphic() || c == ' ';
         let rule = match self.rule.chars().all(plain) {
@@ -226,6 +243,9 @@ impl<'g> Decision<'g> {
         show("x-tollgate-rule", &rule);
         show("x-tollgate-weight", &self.weight.to_string());
         show("x-tollgate-id", self.id.hex().as_str());
+        if self.bot && self.verdict == Verdict::Allow {
+            show("x-tollgate-bot", rule.strip_prefix("bot/").unwrap_or(&rule));
+        }
     }
 }
 

@@ -122,7 +122,7 @@ impl Gate {
     fn trap(&self, text: &[u8], request: &Request<'_>, moment: &Moment) -> Response {
         if let Ok(reader) = canary::open(&self.ring, text, moment.now)
             && went_there(request)
-            && self.learns(self.of_host(request), request)
+            && self.learns(self.of_host(request), request, moment)
         {
             self.log_outcome("trap", "taken", request, moment);
             let sight = self.state.memory.sight(request, self.asn(request));
@@ -231,7 +231,7 @@ impl Gate {
             .take(&network, moment.now)
             .map_err(|wait| (Refusal::Many, wait.as_secs() + 1))?;
         answer.verify().map_err(refused)?;
-        if self.learns(self.of_host(request), request) {
+        if self.learns(self.of_host(request), request, moment) {
             self.solved(request, &answer.paid().id, moment.now);
         }
         Ok(sealed)

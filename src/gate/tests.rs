@@ -61,6 +61,7 @@ pub(super) fn at(second: u64, seed: u8) -> Moment {
         seed: Seed::from_bytes(&[seed; 48]),
         known: Vec::new(),
         origin: None,
+        learn: true,
     }
 }
 

@@ -56,6 +56,8 @@ pub(super) struct Rule {
     pub(super) asks: Asks,
     pub(super) shadow: bool,
     pub(super) trap: bool,
+    /// Whether it is about a robot that shows who it is.
+    pub(super) bot: bool,
     pub(super) addresses: Option<Networks>,
     pub(super) agent: Option<Pattern>,
     pub(super) path: Option<Pattern>,
@@ -178,6 +180,7 @@ fn rule(read: rule::Rule) -> Rule {
     let rule::Rule { name, asks, shadow, trap, matchers, .. } = read;
     Rule {
         label: format!("bot/{name}"),
+        bot: matches!(asks, Asks::Allow) && knows_a_robot(&matchers),
         asks,
         shadow,
         trap,
@@ -196,6 +199,14 @@ fn rule(read: rule::Rule) -> Rule {
         signals: matchers.signals,
         limit: 0,
     }
+}
+
+/// Whether what matches is a robot, and not only says so: by its agent and its network, or by the confirmed name of its address.
+fn knows_a_robot(matchers: &Matchers) -> bool {
+    let named = matchers.agent.as_ref().is_some_and(|agent| !agent.matches_everything());
+    let confirmed = |expression: &Expression| expression.source().contains("verifyFCrDNS");
+    named && (!matchers.addresses.is_empty() || matchers.expression.as_ref().is_some_and(confirmed))
+        || matchers.expression.as_ref().is_some_and(|e| confirmed(e) && e.source().contains("userAgent"))
 }
 
 fn asks_asn(rule: &Rule) -> bool {

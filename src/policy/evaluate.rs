@@ -36,6 +36,7 @@ struct Decision<'p> {
     limits: Limits,
     fault: Option<(&'p str, Fault)>,
     trap: bool,
+    bot: bool,
 }
 
 /// Why nothing can be decided.
@@ -62,16 +63,16 @@ impl Compiled {
             Err(Open::Need(lookups)) => return Judged::Need(lookups),
             Err(Open::Undecided(rule, fault)) => return Judged::Undecided { rule, fault },
         };
-        let Decision { asks, rule, weight, shadow, limits, fault, trap } = decision;
+        let Decision { asks, rule, weight, shadow, limits, fault, trap, bot } = decision;
         let action = asks.terminal().unwrap_or(Action::Allow);
         if self.shadow {
             // The file only observes: what it would have done is told, and nothing is done.
             let would = (action != Action::Allow).then_some((action, rule)).or(shadow);
             let rule = if action == Action::Allow { rule } else { "default/allow" };
             let (action, toll, shadow) = (Action::Allow, None, would);
-            return Judged::Decided(Outcome { action, rule, weight, toll, shadow, limits, fault, trap });
+            return Judged::Decided(Outcome { action, rule, weight, toll, shadow, limits, fault, trap, bot });
         }
-        Judged::Decided(Outcome { action, rule, weight, toll: asks.toll(), shadow, limits, fault, trap })
+        Judged::Decided(Outcome { action, rule, weight, toll: asks.toll(), shadow, limits, fault, trap, bot })
     }
 
     /// Whether the visitor's address is on the block list, which comes before every rule. An address that cannot be
@@ -101,6 +102,7 @@ impl Compiled {
                     limits: Limits::default(),
                     fault: None,
                     trap: false,
+                    bot: false,
                 };
                 Ok(listed.then_some(decision))
             }
@@ -185,8 +187,8 @@ impl Compiled {
                 (Asks::Weigh(adjust), _) if !rule.shadow => weight = weight.saturating_add(*adjust),
                 (_, Some(action)) if rule.shadow => shadow = shadow.or(Some((action, &*rule.label))),
                 (asks, Some(_)) => {
-                    let (trap, rule, fault) = (rule.trap, &*rule.label, None);
-                    return Ok(Decision { asks, rule, weight, shadow, limits, fault, trap });
+                    let (trap, bot, rule, fault) = (rule.trap, rule.bot, &*rule.label, None);
+                    return Ok(Decision { asks, rule, weight, shadow, limits, fault, trap, bot });
                 }
                 _ => {}
             }
@@ -222,6 +224,7 @@ impl Compiled {
                         limits,
                         fault,
                         trap: false,
+                        bot: false,
                     });
                 }
                 _ => {}
@@ -236,6 +239,7 @@ impl Compiled {
             limits,
             fault,
             trap: false,
+            bot: false,
         })
     }
 

@@ -169,6 +169,8 @@ pub struct Outcome<'p> {
     pub limits: Limits,
     /// The first threshold whose expression had no value, and which therefore did not hold, and why.
     pub fault: Option<(&'p str, Fault)>,
+    /// Whether the rule lets a robot through that it knows by agent and network, or by the name of its address.
+    pub bot: bool,
     /// Whether the rule that decided matches what only robots find.
     pub trap: bool,
 }

@@ -38,6 +38,40 @@ async fn forged_headers_are_overwritten_or_removed() {
 }
 
 #[tokio::test]
+async fn a_robot_that_shows_who_it_is_is_named_to_the_app() {
+    let stage = Stage::new().await;
+    let ask = |client| {
+        let mut ask = Ask { client, ..Ask::get("/").with("x-tollgate-bot", "me") };
+        ask.headers.retain(|(name, _)| name != "user-agent");
+        ask.with("user-agent", "ExampleRobot/1.0")
+    };
+    let ok = allowed(&stage, ask("198.51.100.98")).await;
+    let last = ok.headers.last().unwrap().header.clone().unwrap();
+    assert_eq!((&*last.key, &*last.value), ("x-tollgate-bot", "example-robot"));
+    assert!(ok.headers_to_remove.is_empty(), "Envoy removes after it has set: {:?}", ok.headers_to_remove);
+    let ok = allowed(&stage, ask("198.51.100.99")).await;
+    assert_eq!((ok.headers.len(), ok.headers_to_remove), (4, vec!["x-tollgate-bot".to_owned()]));
+}
+
+#[tokio::test]
+async fn only_the_calls_own_metadata_can_say_that_nothing_is_learned() {
+    let stage = Stage::new().await;
+    let mut client = AuthorizationClient::connect(format!("http://{}", stage.grpc)).await.unwrap();
+    let mut ask = async |ask: Ask, metadata: bool| {
+        let mut call = tonic::Request::new(ask.grpc(true));
+        if metadata {
+            call.metadata_mut().insert("x-tollgate-learn", "off".parse().unwrap());
+        }
+        outcome(&client.check(call).await.unwrap().into_inner()).2
+    };
+    for _ in 0..3 {
+        assert_eq!(ask(Ask::get("/few"), true).await, 401);
+    }
+    let forged = || Ask::get("/few").with("x-tollgate-learn", "off");
+    assert_eq!([ask(forged(), false).await, ask(forged(), false).await], [401, 429]);
+}
+
+#[tokio::test]
 async fn our_cookie_does_not_reach_the_app() {
     let stage = Stage::new().await;
     let ok = allowed(&stage, Ask::get("/robots.txt").with("cookie", "a=1; __Host-tollgate=x; b=2")).await;

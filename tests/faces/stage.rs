@@ -31,6 +31,14 @@ bots:
   - name: partner
     action: ALLOW
     remote_addresses: [198.51.100.99/32]
+  - name: example-robot
+    action: ALLOW
+    user_agent_regex: ExampleRobot/
+    remote_addresses: [198.51.100.98/32]
+  - name: few
+    action: LIMIT
+    paths: [/few]
+    rate: {limit: 1/1d, burst: 1}
   - name: everything-else
     action: CHALLENGE
     path_regex: '.*'

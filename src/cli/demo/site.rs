@@ -27,7 +27,7 @@ impl Site {
     pub(super) fn answer(&self, visitor: &Request<()>) -> Response<Bytes> {
         let gate = self.live.load();
         let Ok(seed) = Seed::draw() else { return page(StatusCode::SERVICE_UNAVAILABLE, "no randomness") };
-        let moment = Moment { now: self.clock.now(), seed, known: Vec::new(), origin: None };
+        let moment = Moment { now: self.clock.now(), seed, known: Vec::new(), origin: None, learn: true };
         let target = visitor.uri().path_and_query().map_or("/", |t| t.as_str());
         let source = Source::Literal {
             method: visitor.method().as_str().as_bytes(),

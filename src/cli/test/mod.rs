@@ -169,6 +169,7 @@ fn judge<'g>(gate: &'g Gate, mint: &Mint, ask: &Ask, trace: &mut Trace) -> (Deci
         seed: Seed::from_bytes(&[0; 48]),
         known: ask.known.clone(),
         origin: Some(ask.origin),
+        learn: true,
     };
     let paid = ask.paid.and_then(|paid| {
         let request = request::Request::new(ask.parts(None)).ok()?;

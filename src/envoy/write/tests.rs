@@ -19,6 +19,7 @@ fn decision(verdict: Verdict) -> Decision<'static> {
         shadow: None,
         toll: None,
         prior: None,
+        bot: false,
         retry_after: 0,
     }
 }
