@@ -8,8 +8,9 @@ use std::sync::OnceLock;
 
 use super::{ChallengeView, WaitLink, Work, escape_into};
 
-/// The molds of one language, each with the shape that it was made for: by level, which the target tells, and one for a wait.
-pub(super) struct Molds([OnceLock<Option<(Shape, Mold)>>; 34]);
+/// The molds of one language, each with the shape that it was made for: by level, which the target tells, and one for a wait; each
+/// with and without a link for robots, which a visitor without an address does not get.
+pub(super) struct Molds([OnceLock<Option<(Shape, Mold)>>; 2 * 34]);
 
 /// What the text of a page depends on beside its language and the values in its holes.
 #[derive(Eq, PartialEq)]
@@ -18,7 +19,6 @@ struct Shape {
     work: Option<(u8, u8, u32, u16)>,
     /// The seconds of the wait.
     seconds: Option<u32>,
-    trap: bool,
 }
 
 impl Molds {
@@ -36,8 +36,9 @@ impl Molds {
             return None;
         }
         let work = view.work.map(|work| (work.k, work.size, work.target, work.ttl));
-        let shape = Shape { work, seconds: view.wait.map(|wait| wait.seconds), trap: view.trap.is_some() };
+        let shape = Shape { work, seconds: view.wait.map(|wait| wait.seconds) };
         let place = view.work.map_or(0, |work| 1 + work.target.leading_zeros() as usize);
+        let place = 2 * place + usize::from(view.trap.is_some());
         let cast = || {
             let [host, request_id, nonce, original, token, url, link] = MARKS;
             let work = view.work.map(|work| Work { token, ..work });
