@@ -81,16 +81,15 @@ fn nested(out: &mut Vec<u8>, field: u8, write: impl FnOnce(&mut Vec<u8>)) {
     out.extend([field << 3 | 2, 0]);
     let start = out.len();
     write(out);
-    let mut length = out.len() - start;
-    if length < 0x80 {
-        out[start - 1] = length as u8;
-        return;
+    // Seven bits a byte, the lowest first; one byte is there already.
+    let length = out.len() - start;
+    let more = (1..5).take_while(|byte| length >> (7 * byte) > 0).count();
+    if more > 0 {
+        out.resize(out.len() + more, 0);
+        out.copy_within(start..start + length, start + more);
     }
-    let mut bytes = Vec::with_capacity(5);
-    while length >= 0x80 {
-        bytes.push(length as u8 | 0x80);
-        length >>= 7;
+    for at in 0..=more {
+        let last = if at == more { 0 } else { 0x80 };
+        out[start - 1 + at] = (length >> (7 * at)) as u8 & 0x7f | last;
     }
-    bytes.push(length as u8);
-    out.splice(start - 1..start, bytes);
 }
