@@ -1,6 +1,8 @@
 //! Names of addresses, addresses of names, and the block list, asked of name servers. Whoever asks sets the deadline;
 //! a question goes on behind it, so that its answer is there for the next request.
 
+mod kept;
+
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -18,6 +20,8 @@ use thiserror::Error;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
+use kept::Kept;
+
 /// Where the block list of addresses is asked.
 const BLOCK_LIST: &str = "dnsbl.dronebl.org.";
 
@@ -26,15 +30,11 @@ const MAX_OPEN: usize = 256;
 /// How long a name server may take for a try, and how often it is tried.
 const TRY: Duration = Duration::from_secs(1);
 const TRIES: usize = 2;
-/// The most answers of each kind that are kept. Over UDP alone none is larger than some 1,200 bytes.
-const MAX_KEPT: u64 = 4096;
-/// The longest that an answer is kept.
-const MAX_LIFE: Duration = Duration::from_secs(86_400);
 /// The most names that an address may have; honest ones have one or two.
 const MAX_NAMES: usize = 8;
 
 /// What can be asked.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub enum Question {
     /// The addresses of a name.
     Addresses(String),
@@ -73,8 +73,8 @@ pub struct ResolverError(#[from] NetError);
 
 /// Asks name servers and keeps what they answer.
 pub struct Resolver {
-    forward: TokioResolver,
-    reverse: TokioResolver,
+    servers: TokioResolver,
+    kept: Arc<Kept>,
     runtime: Handle,
     open: Arc<Semaphore>,
 }
@@ -102,41 +102,35 @@ impl Resolver {
             server
         });
         let config = ResolverConfig::from_parts(None, Vec::new(), only_udp.collect());
-        let build = |life: Duration| {
-            let life = Some(life.min(MAX_LIFE));
-            let mut builder =
-                TokioResolver::builder_with_config(config.clone(), TokioRuntimeProvider::default());
-            let ours = builder.options_mut();
-            *ours = options.clone();
-            (ours.positive_min_ttl, ours.positive_max_ttl) = (life, life);
-            (ours.negative_min_ttl, ours.negative_max_ttl) = (life, life);
-            (ours.timeout, ours.attempts, ours.cache_size) = (TRY, TRIES, MAX_KEPT);
-            ours.ip_strategy = LookupIpStrategy::Ipv4AndIpv6;
-            ours.max_active_requests = MAX_OPEN;
-            builder.build()
-        };
-        let (forward, reverse) = (build(lives.forward)?, build(lives.reverse)?);
-        Ok(Self { forward, reverse, runtime, open: Arc::new(Semaphore::new(MAX_OPEN)) })
+        let mut builder = TokioResolver::builder_with_config(config, TokioRuntimeProvider::default());
+        let ours = builder.options_mut();
+        *ours = options;
+        // Replies are kept here, failures among them.
+        (ours.timeout, ours.attempts, ours.cache_size) = (TRY, TRIES, 0);
+        ours.ip_strategy = LookupIpStrategy::Ipv4AndIpv6;
+        ours.max_active_requests = MAX_OPEN;
+        let (servers, kept) = (builder.build()?, Arc::new(Kept::new(lives)));
+        Ok(Self { servers, kept, runtime, open: Arc::new(Semaphore::new(MAX_OPEN)) })
     }
 
     /// Asks at once, and returns what will come back. Dropping that does not take the question back.
     pub fn ask(&self, question: Question) -> impl Future<Output = Reply> + Send + use<> {
-        let permit = self.open.clone().try_acquire_owned();
-        let resolver = match question {
-            Question::Names(_) => self.reverse.clone(),
-            Question::Addresses(_) | Question::Listed(_) => self.forward.clone(),
-        };
-        let running = permit.ok().map(|permit| {
+        let known = self.kept.get(&question);
+        let permit = if known.is_none() { self.open.clone().try_acquire_owned().ok() } else { None };
+        let running = permit.map(|permit| {
+            let (servers, kept) = (self.servers.clone(), self.kept.clone());
             self.runtime.spawn(async move {
-                let reply = reply(&resolver, question).await;
+                let reply = reply(&servers, question.clone()).await;
+                kept.keep(question, &reply);
                 drop(permit);
                 reply
             })
         });
         async move {
-            match running {
-                Some(running) => running.await.unwrap_or(Reply::Failed),
-                None => Reply::Failed,
+            match (known, running) {
+                (Some(reply), _) => reply,
+                (None, Some(running)) => running.await.unwrap_or(Reply::Failed),
+                (None, None) => Reply::Failed,
             }
         }
     }

@@ -73,6 +73,27 @@ fn an_answer_is_kept_as_long_as_it_lives() {
 }
 
 #[test]
+fn a_failure_is_kept_for_a_moment_and_one_for_want_of_room_is_not() {
+    let server = name_server::start(&[("3.2.0.192.in-addr.arpa.", "broken")]);
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    let life = Duration::from_secs(300);
+    let lives = Lives { forward: life, reverse: life };
+    let resolver = Resolver::new(runtime.handle().clone(), &[server], lives).unwrap();
+    let question = || Question::Names(IpAddr::from([192, 0, 2, 3]));
+    let room = resolver.open.clone().try_acquire_many_owned(MAX_OPEN as u32).unwrap();
+    assert_eq!(runtime.block_on(resolver.ask(question())), Reply::Failed);
+    assert_eq!((name_server::asked(server), resolver.kept.get(&question())), (0, None));
+    drop(room);
+    let asked = || {
+        assert_eq!(runtime.block_on(resolver.ask(question())), Reply::Failed);
+        name_server::asked(server)
+    };
+    let once = asked();
+    assert!(once > 0);
+    assert_eq!(asked(), once, "who comes next does not wait again");
+}
+
+#[test]
 fn more_questions_than_may_be_open_fail_at_once() {
     let server = name_server::start(&[("1.2.0.192.in-addr.arpa.", "dead")]);
     let question = Question::Names(IpAddr::from([192, 0, 2, 1]));
