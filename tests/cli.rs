@@ -53,7 +53,13 @@ struct Running {
 
 impl Running {
     fn start(folder: &TempDir, arguments: &[&str]) -> Self {
+        // No proxy asks it, so there is none to go elsewhere before it ends.
+        Self::start_with(folder, arguments, "0s")
+    }
+
+    fn start_with(folder: &TempDir, arguments: &[&str], delay: &str) -> Self {
         let mut command = tollgate(folder.path(), arguments);
+        command.env("TOLLGATE_DRAIN__DELAY", delay);
         let mut child =
             command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
         let mut stdout = BufReader::new(child.stdout.take().expect("it is piped"));
@@ -64,7 +70,7 @@ impl Running {
     }
 
     fn on_free_ports(folder: &TempDir) -> Self {
-        Self::start(folder, &["--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0", "--admin", "127.0.0.1:0"])
+        Self::start(folder, FREE_PORTS)
     }
 
     fn address(&self, listener: &str) -> SocketAddr {
@@ -106,6 +112,8 @@ impl Running {
         }
     }
 }
+
+const FREE_PORTS: &[&str] = &["--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
 
 impl Drop for Running {
     fn drop(&mut self) {
@@ -494,6 +502,21 @@ fn it_starts_on_free_ports_says_where_and_ends_in_order() {
     let (code, out, err) = gate.end();
     assert_eq!((code, out.as_str()), (0, ""), "{err}");
     assert_eq!(idle.read(&mut [0]).expect("it is closed in order"), 0);
+}
+
+#[test]
+fn an_orchestrator_gives_notice_and_a_person_does_not_wait() {
+    let folder = folder();
+    let mut gate = Running::start_with(&folder, FREE_PORTS, "10m");
+    gate.signal("-TERM");
+    gate.until("serving on until proxies have gone elsewhere");
+    let facts = "X-Original-URI: /\r\nX-Forwarded-Host: a.example\r\nUser-Agent: curl/8\r\n";
+    assert!(get(gate.address("http"), "/auth/nginx", facts).starts_with("HTTP/1.1 401 "));
+    assert_eq!(gate.end().0, 0, "told again, it waits no longer");
+
+    let mut gate = Running::start_with(&folder, FREE_PORTS, "10m");
+    gate.signal("-INT");
+    assert_eq!(gate.child.wait().expect("it is ours").code(), Some(0));
 }
 
 #[test]

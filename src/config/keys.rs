@@ -185,6 +185,12 @@ pub const KEYS: &[Key] = &[
         Form::Whole,
     ),
     key("replicas", Some("1"), "how many replicas share the traffic; more than one need the same keys"),
+    key(
+        "drain.delay",
+        Some("7s"),
+        "how long after SIGTERM everything is still served, not ready any more, so that proxies go elsewhere first",
+    ),
+    key("drain.timeout", Some("10s"), "how long requests in flight may take to end after that"),
     key("admin.token_file", None, "file with the bearer token of the admin listener, 16 characters or more"),
     key(
         "geo.asn",

@@ -22,7 +22,7 @@ pub use listen::{Address, Listen};
 pub use reader::Effective;
 pub use schema::schema;
 pub use secret::{read_entries, write_ring};
-pub use settings::{Log, Settings};
+pub use settings::{Drain, Log, Settings};
 pub use value::span;
 
 use crate::files::Files;

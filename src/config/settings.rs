@@ -46,6 +46,17 @@ pub struct Settings {
     pub log: Log,
     /// How often the files are looked at for changes; `None` for never.
     pub watch: Option<Duration>,
+    /// How the process ends.
+    pub drain: Drain,
+}
+
+/// How a process ends once it has been told to.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Drain {
+    /// How long it serves on, not ready any more, until proxies have gone elsewhere.
+    pub delay: Duration,
+    /// How long what is in flight may take after that.
+    pub timeout: Duration,
 }
 
 /// How events are written to stderr.
@@ -104,6 +115,7 @@ impl Settings {
             admin_token,
             log: read_log(reader),
             watch: reader.read("reload.watch", None, watch),
+            drain: read_drain(reader),
         }
     }
 }
@@ -377,6 +389,11 @@ fn read_defaults(reader: &mut Reader<'_>, wait: &gate::Wait) -> policy::Defaults
 
 fn read_limit(reader: &mut Reader<'_>, key: &str, fallback: Limit) -> Limit {
     reader.read(key, fallback, value::limit)
+}
+
+fn read_drain(reader: &mut Reader<'_>) -> Drain {
+    let mut read = |key| reader.read(key, Duration::ZERO, within(Duration::ZERO, Duration::from_secs(600)));
+    Drain { delay: read("drain.delay"), timeout: read("drain.timeout") }
 }
 
 fn read_log(reader: &mut Reader<'_>) -> Log {

@@ -3,6 +3,7 @@
 
 mod bind;
 mod connection;
+mod end;
 mod load;
 mod reload;
 mod watch;
@@ -12,7 +13,6 @@ use std::future::Future;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use axum::Router;
@@ -20,19 +20,20 @@ use bytes::Bytes;
 use thiserror::Error;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
-use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use bind::{Addresses, BindError};
+pub use end::Stop;
 pub use reload::gate;
 
 use crate::admin::{self, Admin};
 use crate::clock::Clock;
-use crate::config::{Loaded, Sources};
+use crate::config::{Drain, Loaded, Sources};
 use crate::gate::{self, Live};
 use crate::lookup::ResolverError;
 use bind::{Bound, Listener};
 use connection::{Serving, Speaks};
+use end::End;
 use reload::Reloader;
 use worker::Worker;
 
@@ -43,6 +44,7 @@ pub struct Server {
     live: Live,
     clock: Clock,
     admin_token: Option<admin::Token>,
+    drain: Drain,
     reloader: Reloader,
     /// Drives the admin listener, reloads and lookups, on the thread that runs the server.
     runtime: Runtime,
@@ -74,20 +76,18 @@ pub enum Error {
     },
 }
 
-/// How long requests in flight may take to end once the process has been told to. Kubernetes kills after 30 s by default.
-const DRAIN: Duration = Duration::from_secs(10);
-
 impl Server {
     /// Binds every listener and builds the gate. `sources` is where a reload reads again.
     pub fn bind(loaded: Loaded, sources: Sources, clock: Clock) -> Result<Self, Error> {
         let listen = loaded.settings.listen.clone();
         let workers = loaded.settings.workers.get();
         let admin_token = loaded.settings.admin_token.clone();
+        let drain = loaded.settings.drain;
         let bound = bind::bind(&listen, workers)?;
         let runtime = worker::runtime()?;
         let (gate, reloader) = Reloader::start(loaded, sources, runtime.handle().clone())?;
         let live = Arc::new(ArcSwap::from_pointee(gate));
-        Ok(Self { bound, live, clock, admin_token, reloader, runtime, also: None })
+        Ok(Self { bound, live, clock, admin_token, drain, reloader, runtime, also: None })
     }
 
     /// Where the listeners stand.
@@ -110,20 +110,33 @@ impl Server {
         Ok(())
     }
 
-    /// Serves until `shutdown`, then drains. Blocks the calling thread, which serves the admin listener and reloads:
-    /// on SIGHUP, when the admin API asks, and when a file has changed.
+    /// Serves until `shutdown`, then ends in order, without notice to proxies.
     pub fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
-        let Self { bound, live, clock, admin_token, mut reloader, runtime, also } = self;
+        let mut shutdown = Some(shutdown);
+        self.run_until(async || match shutdown.take() {
+            Some(shutdown) => {
+                shutdown.await;
+                Stop::AtOnce
+            }
+            None => std::future::pending().await,
+        })
+    }
+
+    /// Serves until it is told to stop, then ends in order. Whatever it is told after that ends what it is waiting for then: the
+    /// notice to proxies, or requests in flight. Blocks the calling thread, which serves the admin listener and reloads: on
+    /// SIGHUP, when the admin API asks, and when a file has changed.
+    pub fn run_until(self, mut told: impl AsyncFnMut() -> Stop) -> Result<(), Error> {
+        let Self { bound, live, clock, admin_token, drain, mut reloader, runtime, also } = self;
         let Bound { doors, admin: admin_door, addresses: _, files: _files } = bound;
-        let stop = CancellationToken::new();
+        let end = End::default();
         // Whatever way this function is left, the workers are told.
-        let _guard = stop.clone().drop_guard();
+        let _guard = end.clone().guard();
         let mut workers = Vec::with_capacity(doors.len());
         for (number, doors) in doors.into_iter().enumerate() {
-            workers.push(Worker::start(number, doors, live.clone(), clock.clone(), stop.clone())?);
+            workers.push(Worker::start(number, doors, live.clone(), clock.clone(), end.clone())?);
         }
         let ready = Arc::new(AtomicBool::new(true));
-        let (reload, mut asked) = mpsc::channel(1);
+        let (reload, asked) = mpsc::channel(1);
         let state = reloader.state();
         let open = state.metrics.connections.clone();
         let admin =
@@ -132,18 +145,16 @@ impl Server {
             let tasks = TaskTracker::new();
             let doors = admin_door.map(|door| (door, admin.router())).into_iter().chain(also);
             for (door, router) in doors {
-                let (stop, within, open) = (stop.clone(), tasks.clone(), open.clone());
+                let (stop, within, open) = (end.stop.clone(), tasks.clone(), open.clone());
                 let serving = Serving { speaks: Speaks::Both, router, stop, tasks: within, open };
                 tasks.spawn(serving.accept(door));
             }
-            let served = reloader.until(shutdown, &live, &mut asked).await;
+            let work = end.work();
+            let served = reloader.until(told(), &live, asked).await;
             ready.store(false, Ordering::Release);
-            stop.cancel();
-            tasks.close();
-            if tokio::time::timeout(DRAIN, tasks.wait()).await.is_err() {
-                tracing::warn!("some connections of the admin listener did not end in time and are cut");
-            }
-            served
+            let stop = served.as_ref().map_or(Stop::AtOnce, |stop| *stop);
+            tokio::join!(end.come(stop, drain, told), end::finish(work, &end, &tasks, "admin"));
+            served.map(drop)
         });
         workers.into_iter().for_each(Worker::join);
         // A read of a file that never ends must not keep the process from ending.

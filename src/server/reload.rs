@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 use super::watch::Watch;
 use super::{Error, load};
 use crate::admin::{Reload, Token};
-use crate::config::{self, Listen, Loaded, Log, Settings, Sources};
+use crate::config::{self, Drain, Listen, Loaded, Log, Settings, Sources};
 use crate::crypto::{Ring, Secret};
 use crate::files::Files;
 use crate::gate::{Gate, Limits, Live, State};
@@ -49,6 +49,7 @@ struct Fixed {
     memory: usize,
     marks: Marks,
     log: Log,
+    drain: Drain,
     admin_token: Option<Token>,
 }
 
@@ -61,6 +62,7 @@ impl Fixed {
             memory: settings.gate.memory,
             marks: settings.gate.marks,
             log: settings.log.clone(),
+            drain: settings.drain,
             admin_token: settings.admin_token.clone(),
         }
     }
@@ -74,6 +76,7 @@ impl Fixed {
             ("memory", self.memory != other.memory),
             ("attack", self.marks != other.marks),
             ("log", self.log != other.log),
+            ("drain", self.drain != other.drain),
             ("admin.token_file", self.admin_token != other.admin_token),
         ];
         parts.into_iter().filter(|(_, changed)| *changed).map(|(name, _)| name).collect()
@@ -126,12 +129,13 @@ impl Reloader {
     }
 
     /// Waits for the end and reloads meanwhile: on SIGHUP, when the admin API asks, and when a file has changed.
-    pub(super) async fn until(
+    /// Returns what the end came with.
+    pub(super) async fn until<T>(
         &mut self,
-        end: impl Future<Output = ()>,
+        end: impl Future<Output = T>,
         live: &Live,
-        asked: &mut mpsc::Receiver<Reload>,
-    ) -> Result<(), Error> {
+        mut asked: mpsc::Receiver<Reload>,
+    ) -> Result<T, Error> {
         let mut hangup =
             signal(SignalKind::hangup()).map_err(|source| Error::System { what: "SIGHUP", source })?;
         let mut end = pin!(end);
@@ -140,7 +144,7 @@ impl Reloader {
         let mut watch = Watch::new(known.clone(), self.watching.1);
         loop {
             let answer = tokio::select! {
-                () = &mut end => return Ok(()),
+                how = &mut end => return Ok(how),
                 _ = samples.tick() => {
                     self.state.set_load(load::averages());
                     self.forget();
@@ -156,7 +160,7 @@ impl Reloader {
             // A file system that hangs does not hold up the end.
             let (result, files) = tokio::select! {
                 biased;
-                () = &mut end => return Ok(()),
+                how = &mut end => return Ok(how),
                 done = self.reload(live, &known) => done,
             };
             // What failed is not tried again until a file changes once more.

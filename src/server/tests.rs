@@ -1,11 +1,13 @@
 //! The server in this process, asked over gRPC as an operator and a proxy's health check do.
 
 use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::path::Path;
 use std::thread;
 
 use tokio::runtime::Runtime;
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 use tonic::Code;
 use tonic::transport::Channel;
 use tonic_health::pb::HealthCheckRequest;
@@ -22,16 +24,22 @@ fn policy(folder: &Path, action: &str) {
     fs::write(folder.join("policy.yaml"), text).unwrap();
 }
 
-/// Runs a server in this process while `test` talks to it.
-fn with_server<T: Future<Output = ()>>(test: impl FnOnce(Addresses, std::path::PathBuf) -> T) {
-    let folder = tempfile::tempdir().unwrap();
-    policy(folder.path(), "DENY");
+/// A server of that folder, with a policy that denies, and where it listens.
+fn bound(folder: &Path, settings: &str) -> (Server, Addresses) {
+    policy(folder, "DENY");
     let file = "policy: policy.yaml\nworkers: 2\nlisten: {grpc: '127.0.0.1:0', http: '127.0.0.1:0', admin: '127.0.0.1:0'}\n";
-    fs::write(folder.path().join("tollgate.yaml"), file).unwrap();
-    let sources = Sources { folder: Some(folder.path().to_owned()), ..Sources::default() };
+    fs::write(folder.join("tollgate.yaml"), format!("{file}{settings}")).unwrap();
+    let sources = Sources { folder: Some(folder.to_owned()), ..Sources::default() };
     let loaded = config::load(&sources).unwrap();
     let server = Server::bind(loaded, sources, Clock::System).unwrap();
     let addresses = server.addresses().clone();
+    (server, addresses)
+}
+
+/// Runs a server in this process while `test` talks to it.
+fn with_server<T: Future<Output = ()>>(test: impl FnOnce(Addresses, std::path::PathBuf) -> T) {
+    let folder = tempfile::tempdir().unwrap();
+    let (server, addresses) = bound(folder.path(), "");
     let (end, ended) = oneshot::channel::<()>();
     let running = thread::spawn(move || server.run(async { ended.await.unwrap_or_default() }));
     Runtime::new().unwrap().block_on(test(addresses, folder.path().to_owned()));
@@ -96,4 +104,57 @@ fn the_grpc_listener_tells_its_health_and_has_no_admin_api() {
             assert!(matches!(refused.code(), Code::Unimplemented | Code::Internal), "{refused:?}");
         }
     });
+}
+
+/// Sends a request and returns what comes back up to a text in it.
+fn until(at: &Option<String>, request: &str, text: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(at.as_ref().unwrap()).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
+    let (mut got, mut byte) = (Vec::new(), [0]);
+    while !got.ends_with(text.as_bytes()) {
+        assert_eq!(stream.read(&mut byte).unwrap(), 1, "{}", String::from_utf8_lossy(&got));
+        got.push(byte[0]);
+    }
+    stream
+}
+
+#[test]
+fn an_announced_end_is_told_to_proxies_and_each_further_word_ends_a_wait() {
+    let folder = tempfile::tempdir().unwrap();
+    let (server, at) = bound(folder.path(), "drain: {delay: 10m, timeout: 10m}\n");
+    let (tell, mut told) = mpsc::unbounded_channel();
+    let running = thread::spawn(move || server.run_until(async || told.recv().await.unwrap_or(Stop::AtOnce)));
+    tell.send(Stop::Announced).unwrap();
+    Runtime::new().unwrap().block_on(async {
+        for service in ["", "envoy.service.auth.v3.Authorization"] {
+            let mut status = ServingStatus::Serving;
+            while status == ServingStatus::Serving {
+                // On a new connection each time: they are still accepted.
+                let asked = HealthCheckRequest { service: service.into() };
+                let mut health = HealthClient::new(channel(&at.grpc).await);
+                status = health.check(asked).await.unwrap().into_inner().status();
+            }
+            assert_eq!(status, ServingStatus::NotServing);
+        }
+        let mut admin = AdminClient::new(channel(&at.admin).await);
+        assert!(!admin.stats(StatsRequest {}).await.unwrap().into_inner().ready);
+        let refused = admin.reload(ReloadRequest {}).await.unwrap_err();
+        assert_eq!(refused.code(), Code::Unavailable);
+    });
+    until(&at.admin, "GET /readyz HTTP/1.1\r\nhost: localhost\r\n\r\n", "HTTP/1.1 503 ");
+    until(&at.http, "GET /check/ HTTP/1.1\r\nhost: a.example\r\n\r\n", "HTTP/1.1 403 ");
+    let form = "POST /.tollgate/answer HTTP/1.1\r\nhost: a.example\r\ncontent-type: application/x-www-form-urlencoded\r\n\
+                content-length: 9\r\nexpect: 100-continue\r\n\r\n";
+    let mut in_flight = until(&at.http, form, "HTTP/1.1 100 Continue\r\n\r\n");
+    assert!(!running.is_finished());
+
+    tell.send(Stop::AtOnce).unwrap();
+    while TcpStream::connect(at.http.as_ref().unwrap()).is_ok() {}
+    assert!(!running.is_finished(), "one request has not ended");
+
+    tell.send(Stop::AtOnce).unwrap();
+    running.join().unwrap().unwrap();
+    let mut rest = String::new();
+    drop(in_flight.read_to_string(&mut rest));
+    assert_eq!(rest, "", "it was cut");
 }

@@ -3,14 +3,14 @@
 use std::thread::{self, JoinHandle};
 
 use tokio::runtime::{Builder, Runtime};
-use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tonic::service::Routes;
 use tonic_health::ServingStatus;
 
+use super::Error;
 use super::bind::Doors;
 use super::connection::{Serving, Speaks};
-use super::{DRAIN, Error};
+use super::end::{self, End, Work};
 use crate::clock::Clock;
 use crate::gate::Live;
 use crate::{envoy, web};
@@ -19,17 +19,18 @@ use crate::{envoy, web};
 pub(super) struct Worker(JoinHandle<()>);
 
 impl Worker {
-    /// Starts serving at once; ends after `stop`, when every connection has ended or [`DRAIN`] has passed.
+    /// Starts serving at once, until the end.
     pub(super) fn start(
         number: usize,
         doors: Doors,
         live: Live,
         clock: Clock,
-        stop: CancellationToken,
+        end: End,
     ) -> Result<Self, Error> {
         let runtime = runtime()?;
         let thread = thread::Builder::new().name(format!("worker-{number}"));
-        let body = move || runtime.block_on(work(doors, live, clock, stop));
+        let work = end.work();
+        let body = move || runtime.block_on(serve(doors, live, clock, end, work));
         thread.spawn(body).map(Self).map_err(|source| Error::System { what: "a thread", source })
     }
 
@@ -52,7 +53,7 @@ pub(super) fn runtime() -> Result<Runtime, Error> {
 /// The service whose health a proxy may ask for by name; the empty name is the whole listener.
 const AUTHORIZATION: &str = "envoy.service.auth.v3.Authorization";
 
-async fn work(doors: Doors, live: Live, clock: Clock, stop: CancellationToken) {
+async fn serve(doors: Doors, live: Live, clock: Clock, end: End, work: Work) {
     let tasks = TaskTracker::new();
     let connections = live.load().state().metrics.connections.clone();
     let (reporter, health) = tonic_health::server::health_reporter();
@@ -63,16 +64,13 @@ async fn work(doors: Doors, live: Live, clock: Clock, stop: CancellationToken) {
         .into_axum_router();
     let open = [(doors.grpc, Speaks::Http2, grpc), (doors.http, Speaks::Both, web::router(live, clock))];
     for (door, speaks, router) in open {
-        let serving =
-            Serving { speaks, router, stop: stop.clone(), tasks: tasks.clone(), open: connections.clone() };
+        let (stop, tasks, open) = (end.stop.clone(), tasks.clone(), connections.clone());
+        let serving = Serving { speaks, router, stop, tasks: tasks.clone(), open };
         door.map(|door| tasks.spawn(serving.accept(door)));
     }
-    stop.cancelled().await;
+    end.leaving.cancelled().await;
     for service in ["", AUTHORIZATION] {
         reporter.set_service_status(service, ServingStatus::NotServing).await;
     }
-    tasks.close();
-    if tokio::time::timeout(DRAIN, tasks.wait()).await.is_err() {
-        tracing::warn!(connections = tasks.len(), "some connections did not end in time and are cut");
-    }
+    end::finish(work, &end, &tasks, "worker").await;
 }

@@ -53,6 +53,13 @@ impl Program {
         (program, line)
     }
 
+    /// Sends it a signal.
+    pub(crate) fn signal(&self, name: &str) {
+        let _ = Command::new("sh")
+            .args(["-c", "kill -\"$0\" \"$1\"", name, &self.child.id().to_string()])
+            .status();
+    }
+
     /// Everything it has printed so far.
     pub(crate) fn said(&self) -> String {
         String::from_utf8_lossy(&fs::read(&self.log).unwrap_or_default()).into_owned()
@@ -74,7 +81,9 @@ impl Program {
 impl Drop for Program {
     /// Asks it to end, as an operator would (a killed nginx leaves its workers behind), and kills it if it does not.
     fn drop(&mut self) {
-        let _ = Command::new("sh").args(["-c", "kill -TERM \"$0\"", &self.child.id().to_string()]).status();
+        if matches!(self.child.try_wait(), Ok(None)) {
+            self.signal("TERM");
+        }
         let start = Instant::now();
         while matches!(self.child.try_wait(), Ok(None)) {
             if start.elapsed() > Duration::from_secs(5) {
@@ -96,6 +105,12 @@ impl Drop for Program {
 pub(crate) fn kill(mut program: Program) {
     program.child.kill().expect("it is ours and was not waited for");
     program.child.wait().expect("a killed child can be waited for");
+}
+
+/// Asks it to end, as an orchestrator does, and waits; returns its exit code.
+pub(crate) fn end(mut program: Program) -> Option<i32> {
+    program.signal("TERM");
+    program.child.wait().expect("it is ours").code()
 }
 
 /// The repository's folder.

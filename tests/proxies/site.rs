@@ -3,7 +3,7 @@
 use std::fs::{self, Permissions};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, id};
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -11,7 +11,10 @@ use tempfile::TempDir;
 
 use crate::app::App;
 use crate::client::{Ask, Reply};
-use crate::program::{Program, find, kill, repository, skip, tollgate};
+use crate::program::{Program, end, find, kill, repository, skip, tollgate};
+
+/// In place of a flag: the gate gives notice before it ends, as it does unless it is told otherwise.
+pub(crate) const NOTICE: &str = "notice";
 
 /// The ways to put Tollgate behind a proxy that `examples/` shows.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -70,12 +73,18 @@ fn istio() -> Option<String> {
 pub(crate) struct Site {
     // In this order they are dropped: the proxy first, so that it does not complain about the others.
     pub(crate) proxy: Program,
-    gate: Option<Program>,
+    gates: Vec<Gate>,
     pub(crate) app: App,
     address: Ipv4Addr,
     pub(crate) front: Front,
-    flags: Vec<String>,
     folder: TempDir,
+}
+
+/// One Tollgate, which may be down.
+struct Gate {
+    program: Option<Program>,
+    address: Ipv4Addr,
+    flags: Vec<String>,
 }
 
 impl Site {
@@ -86,6 +95,16 @@ impl Site {
 
     /// Starts it with some text of the example replaced, as an operator who follows its comments would, and more flags for Tollgate.
     pub(crate) fn start_with(front: Front, edits: &[(&str, &str)], flags: &[&str]) -> Option<Self> {
+        Self::start_several(front, 1, edits, flags)
+    }
+
+    /// The same with several Tollgates, each on an address of its own.
+    pub(crate) fn start_several(
+        front: Front,
+        gates: usize,
+        edits: &[(&str, &str)],
+        flags: &[&str],
+    ) -> Option<Self> {
         if !cfg!(target_os = "linux") {
             skip("other systems have a single loopback address, and each test needs one of its own");
             return None;
@@ -102,9 +121,11 @@ impl Site {
         fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).expect("the folder is ours");
         let app = App::start((address, 8000).into());
         let flags = flags.iter().map(|&flag| flag.to_owned()).collect::<Vec<_>>();
-        let gate = start_gate(front, address, &flags, folder.path());
-        let proxy = start_proxy(front, &program, &localised(&config, address), address, folder.path());
-        Some(Self { proxy, gate: Some(gate), app, address, front, flags, folder })
+        let addresses = std::iter::once(address).chain(std::iter::repeat_with(self::address).take(gates - 1));
+        let gates: Vec<_> = addresses.map(|at| Gate::start(front, at, &flags, folder.path())).collect();
+        let config = with_others(front, localised(&config, address), address, &gates[1..]);
+        let proxy = start_proxy(front, &program, &config, address, folder.path());
+        Some(Self { proxy, gates, app, address, front, folder })
     }
 
     /// Where visitors go.
@@ -127,11 +148,36 @@ impl Site {
     }
 
     pub(crate) fn kill_the_gate(&mut self) {
-        kill(self.gate.take().expect("it is running"));
+        self.kill_gate(0);
     }
 
     pub(crate) fn start_the_gate_again(&mut self) {
-        self.gate = Some(start_gate(self.front, self.address, &self.flags, self.folder.path()));
+        self.start_gate(0);
+    }
+
+    pub(crate) fn kill_gate(&mut self, number: usize) {
+        kill(self.gates[number].running());
+    }
+
+    pub(crate) fn start_gate(&mut self, number: usize) {
+        let gate = &self.gates[number];
+        self.gates[number] = Gate::start(self.front, gate.address, &gate.flags, self.folder.path());
+    }
+
+    /// Asks a gate to end, as an orchestrator does; returns its exit code.
+    pub(crate) fn end_gate(&mut self, number: usize) -> Option<i32> {
+        end(self.gates[number].running())
+    }
+}
+
+impl Gate {
+    fn start(front: Front, address: Ipv4Addr, flags: &[String], folder: &Path) -> Self {
+        let program = Some(start_gate(front, address, flags, folder));
+        Self { program, address, flags: flags.to_vec() }
+    }
+
+    fn running(&mut self) -> Program {
+        self.program.take().expect("it is running")
     }
 }
 
@@ -151,6 +197,28 @@ fn localised(config: &str, address: Ipv4Addr) -> String {
     })
 }
 
+/// The same with more Tollgates beside the first.
+fn with_others(front: Front, config: String, first: Ipv4Addr, others: &[Gate]) -> String {
+    others.iter().fold(config, |config, other| {
+        let beside = |line: &str, between: &str| {
+            let line = line.replace("FIRST", &first.to_string());
+            assert!(config.contains(&line), "the example of {front:?} no longer says {line:?}");
+            config.replace(
+                &line,
+                &format!("{line}{between}{}", line.replace(&first.to_string(), &other.address.to_string())),
+            )
+        };
+        match front {
+            Front::Nginx => beside("server FIRST:9002 max_fails=0;", " "),
+            Front::HttpService => beside(
+                "{endpoint: {health_check_config: {port_value: 9003}, address: {socket_address: {address: FIRST, port_value: 9002}}}}",
+                ", ",
+            ),
+            _ => beside("{endpoint: {address: {socket_address: {address: FIRST, port_value: 9001}}}}", ", "),
+        }
+    })
+}
+
 fn start_gate(front: Front, address: Ipv4Addr, flags: &[String], folder: &Path) -> Program {
     let mut command = Command::new(tollgate());
     command.arg("serve").args(["--workers", "1"]);
@@ -162,13 +230,18 @@ fn start_gate(front: Front, address: Ipv4Addr, flags: &[String], folder: &Path) 
         command.arg("--config").arg(repository().join("examples/envoy/tollgate.yaml"));
     }
     // One key for every start: what was paid before a crash stays paid.
-    command.args(flags).env("TOLLGATE_KEYS__SECRET", "07".repeat(32)).current_dir(folder);
+    command.env("TOLLGATE_KEYS__SECRET", "07".repeat(32)).current_dir(folder);
+    if !flags.iter().any(|flag| flag == NOTICE) {
+        // Nobody goes elsewhere in most tests, and each ends a gate.
+        command.env("TOLLGATE_DRAIN__DELAY", "0s");
+    }
+    command.args(flags.iter().filter(|flag| *flag != NOTICE));
     let (program, addresses) = Program::start_until_it_speaks("tollgate", &mut command, folder);
     assert!(addresses.contains(&format!("{address}:9001")), "tollgate listens elsewhere: {addresses}");
     program
 }
 
-fn start_proxy(front: Front, program: &PathBuf, config: &str, address: Ipv4Addr, folder: &Path) -> Program {
+fn start_proxy(front: Front, program: &Path, config: &str, address: Ipv4Addr, folder: &Path) -> Program {
     let mut command = Command::new(program);
     let name = if front == Front::Nginx {
         let file = folder.join("nginx.conf");

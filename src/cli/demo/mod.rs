@@ -47,6 +47,8 @@ pub(super) fn run(arguments: Arguments, mut sources: Sources) -> Result<(), Fail
             sources.flags.push((listener, vec!["127.0.0.1:0".to_owned()]));
         }
     }
+    // No proxy asks it, so there is none to go elsewhere.
+    sources.flags.push(("drain.delay", vec!["0s".to_owned()]));
     if !arguments.listen.ip().is_loopback() {
         return Err(anyhow!(
             "{} is no loopback address; the demo is for this machine only",

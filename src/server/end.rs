@@ -1,0 +1,85 @@
+//! The end of a process, step by step: proxies hear that it is leaving, connections end in order, and what is left is cut.
+
+use std::time::Duration;
+
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::task::TaskTracker;
+use tokio_util::task::task_tracker::TaskTrackerToken;
+
+use crate::config::Drain;
+
+/// How a process is told to end.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Stop {
+    /// In order, and only after proxies had the time to go elsewhere (`drain.delay`).
+    Announced,
+    /// In order, without that notice.
+    AtOnce,
+}
+
+/// The steps, each of which comes once. Every listener hears of them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct End {
+    /// The process is not ready any more, and serves on.
+    pub(super) leaving: CancellationToken,
+    /// No more connections; those that are open finish what they have begun.
+    pub(super) stop: CancellationToken,
+    /// What has not finished by now is cut.
+    cut: CancellationToken,
+    work: TaskTracker,
+}
+
+/// The end waits, for a time, until every one of these is dropped.
+pub(super) type Work = TaskTrackerToken;
+
+/// Tells everybody when it is dropped.
+pub(super) struct Guard(#[expect(dead_code, reason = "they act when they are dropped")] [DropGuard; 3]);
+
+impl End {
+    /// Takes every step when it is dropped, if they were not taken.
+    pub(super) fn guard(self) -> Guard {
+        Guard([self.leaving, self.stop, self.cut].map(CancellationToken::drop_guard))
+    }
+
+    /// Something that is to be finished first.
+    pub(super) fn work(&self) -> Work {
+        self.work.token()
+    }
+
+    /// Takes one step after the other. `hurry` ends what is being waited for.
+    pub(super) async fn come(&self, how: Stop, drain: Drain, mut hurry: impl AsyncFnMut() -> Stop) {
+        self.leaving.cancel();
+        if how == Stop::Announced && !drain.delay.is_zero() {
+            let delay = seconds(drain.delay);
+            tracing::info!(delay, "ending: not ready any more, serving on until proxies have gone elsewhere");
+            tokio::select! { () = tokio::time::sleep(drain.delay) => {}, _ = hurry() => {} }
+        }
+        tracing::info!("ending: no new connections, requests in flight finish");
+        self.stop.cancel();
+        self.work.close();
+        tokio::select! {
+            () = self.work.wait() => {}
+            () = tokio::time::sleep(drain.timeout) => {}
+            _ = hurry() => {}
+        }
+        self.cut.cancel();
+    }
+}
+
+/// Waits for the last of these connections, or until they are to be cut, once no more are accepted.
+pub(super) async fn finish(work: Work, end: &End, connections: &TaskTracker, whose: &'static str) {
+    end.stop.cancelled().await;
+    connections.close();
+    tokio::select! {
+        biased;
+        () = connections.wait() => {}
+        () = end.cut.cancelled() => {
+            tracing::warn!(whose, connections = connections.len(), "some connections did not end in time and are cut");
+        }
+    }
+    drop(work);
+}
+
+fn seconds(span: Duration) -> String {
+    format!("{} s", span.as_secs_f64())
+}
