@@ -25,6 +25,7 @@ pub struct Metrics {
     undecided: Family<Labels<1>, Counter>,
     shadowed: Family<Labels<1>, Counter>,
     reloads: Family<Labels<1>, Counter>,
+    keys: Family<Labels<2>, Gauge>,
     /// Questions of the forward face about the public prefix: the proxy lacks its route.
     pub prefix_without_route: Counter,
     /// Questions that named a policy which is not loaded, and were judged by the default one.
@@ -96,6 +97,7 @@ impl Metrics {
             register!(Family::default(), "shadowed", "Verdicts that shadow mode did not carry out");
         let reloads =
             register!(Family::default(), "reloads", "Reloads by outcome; a failed one keeps the old state");
+        let keys = register!(Family::default(), "key", "Keys in force: 1 for each, by id and what it is for");
         let prefix_without_route = register!(
             Counter::default(),
             "prefix_without_route",
@@ -156,6 +158,7 @@ impl Metrics {
             undecided,
             shadowed,
             reloads,
+            keys,
             prefix_without_route,
             unknown_policy,
             panics,
@@ -200,6 +203,16 @@ impl Metrics {
     pub fn reload(&self, outcome: &'static str) {
         self.reloads.get_or_create(&[("outcome", outcome)]).inc();
         self.reload_failed.set((outcome == "failed").into());
+    }
+
+    /// Says which keys are in force: their ids, 0 to 15, and what each is for.
+    pub fn keys(&self, keys: impl Iterator<Item = (u8, &'static str)>) {
+        const IDS: [&str; 16] =
+            ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15"];
+        self.keys.clear();
+        for (id, state) in keys {
+            self.keys.get_or_create(&[("id", IDS[usize::from(id % 16)]), ("state", state)]).set(1);
+        }
     }
 
     /// Counts a request over a limit of a `clearance` or a `rule`.

@@ -361,6 +361,20 @@ fn keys_are_made_private_rotated_and_accepted() {
     assert_eq!(made(&["keygen", "--file", "keys.yaml", "--rotate"]), 0);
     let text = fs::read_to_string(&file).expect("it is ours");
     assert!(text.contains("id: 1, state: sign") && text.contains("id: 0, state: verify"), "{text}");
+    let (code, out, err) = run(&folder, &["keygen", "--file", "keys.yaml", "--promote"]);
+    assert!(code == 1 && out.is_empty() && err.contains("add one with --add first"), "{err}");
+    assert!(err.contains("key 1 signs, made ") && err.contains("key 0 verifies, signed until "), "{err}");
+    assert_eq!(fs::read_to_string(&file).expect("it is ours"), text, "what is refused changes nothing");
+    write(&folder, "tollgate.yaml", "cookie: {ttl: {work: 30d}}\n");
+    let (code, _, err) = run(&folder, &["keygen", "--file", "keys.yaml", "--retire"]);
+    assert!(code == 1 && err.contains("counts for 30 days (`cookie.ttl.work`, tollgate.yaml)"), "{err}");
+    for flags in [&["--add"][..], &["--promote"], &["--drop", "2"]] {
+        let (code, out, err) = run(&folder, &[&["keygen", "--file", "keys.yaml"], flags].concat());
+        assert!(code == 0 && out.is_empty() && err.contains("next: give the file to every replica"), "{err}");
+        assert_eq!(fs::metadata(&file).expect("it was made").permissions().mode() & 0o777, 0o600);
+    }
+    assert_eq!(made(&["keygen", "--add"]), 2, "it needs a file");
+    assert_eq!(made(&["keygen", "--file", "keys.yaml", "--add", "--retire"]), 2, "one step at a time");
     assert_eq!(made(&["check", "--key-file", "keys.yaml"]), 0);
     fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).expect("it is ours");
     let (code, _, err) = run(&folder, &["check", "--key-file", "keys.yaml"]);

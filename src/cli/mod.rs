@@ -124,7 +124,7 @@ pub fn run(
         Command::Test(arguments) => test::run(arguments, sources),
         Command::Policy(policy::Command::Show(arguments)) => policy::show(arguments, sources),
         Command::Import(arguments) => import::run(arguments),
-        Command::Keygen(arguments) => keygen::run(arguments),
+        Command::Keygen(arguments) => keygen::run(arguments, &sources),
         Command::Solve(arguments) => solve::run(arguments),
         Command::Page(arguments) => page::run(arguments, sources),
         Command::Config(arguments) => config::run(arguments, sources),

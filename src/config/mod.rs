@@ -2,6 +2,7 @@
 //! Builds the settings of other rooms; runs nothing.
 
 mod file;
+mod key_file;
 mod keys;
 mod layer;
 mod listen;
@@ -13,15 +14,16 @@ mod settings;
 mod value;
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use thiserror::Error;
 
+pub use key_file::{KeyFile, Listed, date, key_text};
 pub use keys::{Flag, Form, KEYS, Key, markdown};
 pub use layer::Sources;
 pub use listen::{Address, Listen};
 pub use reader::Effective;
 pub use schema::schema;
-pub use secret::{read_entries, write_ring};
 pub use settings::{Drain, Log, Settings};
 pub use value::span;
 
@@ -114,6 +116,21 @@ pub fn effective(sources: &Sources) -> (Vec<Effective>, Vec<Problem>) {
     let mut reader = reader::Reader::new(sources, &mut files);
     Settings::read(&mut reader, sources.policy);
     (reader.effective(), reader.into_problems())
+}
+
+/// How long something that a key has signed counts at most, with the setting that says so and where that comes from. Reads
+/// no other setting.
+pub fn longest_life(sources: &Sources) -> Result<(Duration, &'static str, String), Problems> {
+    let mut files = Files::default();
+    let mut reader = reader::Reader::new(sources, &mut files);
+    let (life, key) = settings::longest_life(&mut reader);
+    let origin = reader.effective().into_iter().find(|setting| setting.key.name == key);
+    let wrong: Vec<_> = reader.into_problems().into_iter().filter(|p| p.level == Severity::Error).collect();
+    if wrong.is_empty() {
+        Ok((life, key, origin.map_or_else(String::new, |o| o.origin)))
+    } else {
+        Err(Problems(wrong))
+    }
 }
 
 fn loader(settings: &Settings) -> Loader {

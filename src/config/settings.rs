@@ -8,10 +8,11 @@ use std::time::Duration;
 
 use tracing_subscriber::EnvFilter;
 
+use super::key_file::KeyFile;
 use super::listen::{Address, Listen};
 use super::page;
 use super::reader::{Reader, path_text};
-use super::secret::{read_ring, read_token};
+use super::secret::read_token;
 use super::value;
 use crate::admin::Token;
 use crate::clearance::{CookieSettings, Lives, SameSite};
@@ -187,8 +188,24 @@ fn read_keys(reader: &mut Reader<'_>) -> Option<Ring> {
     if replicas > 1 && !has_secret && !has_file {
         reader.complain("replicas", format!("{replicas} replicas must share their keys, or each would refuse the others' clearances; set `keys.file` or `keys.secret`"));
     }
-    let ring = file.and_then(|path| note(reader, "keys.file", read_ring(&path)));
+    let ring = file.and_then(|path| note(reader, "keys.file", KeyFile::read(&path).and_then(|f| f.ring())));
     ring.or_else(|| secret.map(Ring::single))
+}
+
+/// How long something that a key has signed counts at most, and the setting that says so.
+pub(super) fn longest_life(reader: &mut Reader<'_>) -> (Duration, &'static str) {
+    let (lives, ttl) = (read_lives(reader), read_challenge(reader).ttl);
+    let all = [("cookie.ttl.work", lives.work), ("cookie.ttl.wait", lives.wait), ("challenge.ttl", ttl)];
+    let longest = all.into_iter().reduce(|longest, next| if next.1 > longest.1 { next } else { longest });
+    longest.map_or((lives.work, "cookie.ttl.work"), |(key, life)| (life, key))
+}
+
+fn read_lives(reader: &mut Reader<'_>) -> Lives {
+    let fallback = Lives::default();
+    let mut read = |key, life| {
+        reader.read(key, life, within(Duration::from_secs(60), Duration::from_secs(366 * 86_400)))
+    };
+    Lives { work: read("cookie.ttl.work", fallback.work), wait: read("cookie.ttl.wait", fallback.wait) }
 }
 
 fn read_gate(reader: &mut Reader<'_>) -> gate::Settings {
@@ -198,18 +215,7 @@ fn read_gate(reader: &mut Reader<'_>) -> gate::Settings {
         client: read_client(reader),
         trust: read_trust(reader),
         cookie: read_cookie(reader),
-        lives: Lives {
-            work: reader.read(
-                "cookie.ttl.work",
-                fallback.lives.work,
-                within(Duration::from_secs(60), Duration::from_secs(366 * 86_400)),
-            ),
-            wait: reader.read(
-                "cookie.ttl.wait",
-                fallback.lives.wait,
-                within(Duration::from_secs(60), Duration::from_secs(366 * 86_400)),
-            ),
-        },
+        lives: read_lives(reader),
         wait: gate::Wait {
             enabled: reader.read("wait.enabled", true, value::switch),
             max_level: reader.read("wait.max_level", fallback.wait.max_level, value::number(0, MAX_LEVEL)),

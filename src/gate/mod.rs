@@ -153,6 +153,13 @@ impl Gate {
         })
     }
 
+    /// Says in the metrics which keys are in force now.
+    pub fn tell_keys(&self) {
+        let signs = self.ring.signing().id;
+        let state = |id: u8| if id == signs { "sign" } else { "verify" };
+        self.state.metrics.keys(self.ring.keys().map(|key| (key.id, state(key.id))));
+    }
+
     /// The policies that judge.
     pub fn policies(&self) -> &Policies {
         &self.policies

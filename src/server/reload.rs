@@ -119,6 +119,7 @@ impl Reloader {
             (Fixed::of(&loaded.settings), loaded.files.clone(), loaded.settings.watch);
         let mut ephemeral = None;
         let gate = build(loaded.settings, loaded.policies, &mut ephemeral, &state, &runtime)?;
+        gate.tell_keys();
         let watching = (files, every);
         Ok((gate, Self { sources, state, ephemeral, fixed, runtime, watching, former: Vec::new() }))
     }
@@ -210,6 +211,7 @@ impl Reloader {
             );
         }
         (self.watching.1, self.ephemeral) = (made.watch, made.ephemeral);
+        made.gate.tell_keys();
         self.former.push(live.swap(Arc::new(made.gate)));
         self.forget();
         Ok(())

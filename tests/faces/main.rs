@@ -19,6 +19,7 @@ mod lookups;
 mod parity;
 mod reload;
 mod requesters;
+mod rotation;
 mod sites;
 mod solve;
 mod web;

@@ -1,6 +1,7 @@
 //! The whole server in this process, run from files in a folder of its own, with an operator at its admin listener.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::thread::{self, JoinHandle};
 
@@ -36,12 +37,17 @@ reload: {watch: off}
 impl Served {
     /// Starts one from these files and settings that the usual ones lack.
     pub(crate) async fn start(files: &[(&str, &[u8])], settings: &str) -> Self {
+        Self::start_at(files, settings, Clock::System).await
+    }
+
+    /// The same by a clock of the test's.
+    pub(crate) async fn start_at(files: &[(&str, &[u8])], settings: &str, clock: Clock) -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("tollgate.yaml"), format!("{SETTINGS}{settings}")).unwrap();
         files.iter().for_each(|(name, bytes)| fs::write(folder.path().join(name), bytes).unwrap());
         let sources = Sources { folder: Some(folder.path().to_owned()), ..Sources::default() };
         let loaded = config::load(&sources).unwrap_or_else(|problems| panic!("{problems}"));
-        let server = Server::bind(loaded, sources, Clock::System).unwrap();
+        let server = Server::bind(loaded, sources, clock).unwrap();
         let at = server.addresses().clone();
         let address = |text: &Option<String>| text.as_ref().unwrap().parse().unwrap();
         let stage = Stage { grpc: address(&at.grpc), http: address(&at.http) };
@@ -59,6 +65,13 @@ impl Served {
     /// Puts a file in place in one step, as one should.
     pub(crate) fn put(&self, name: &str, bytes: impl AsRef<[u8]>) {
         fs::write(self.path("fresh"), bytes).unwrap();
+        fs::rename(self.path("fresh"), self.path(name)).unwrap();
+    }
+
+    /// The same with a file that nobody else may read.
+    pub(crate) fn put_private(&self, name: &str, bytes: impl AsRef<[u8]>) {
+        fs::write(self.path("fresh"), bytes).unwrap();
+        fs::set_permissions(self.path("fresh"), Permissions::from_mode(0o600)).unwrap();
         fs::rename(self.path("fresh"), self.path(name)).unwrap();
     }
 
