@@ -30,16 +30,24 @@ pub struct Metrics {
     pub prefix_without_route: Counter,
     /// Questions that named a policy which is not loaded, and were judged by the default one.
     pub unknown_policy: Counter,
-    /// Requests that ended in a panic, and were answered as undecided.
+    /// Panics. A request that ended in one was answered as undecided; a task began anew.
     pub panics: Counter,
     /// 1 while the last reload failed: what is in force is then not what the files say.
     pub reload_failed: Gauge,
     /// Connections that are open now, over all listeners.
     pub connections: Gauge,
-    /// Lines of the log that nobody read in time.
+    /// Lines of the log that nobody read in time, or that could not be written.
     pub log_lost: Gauge,
     /// Decisions that were not logged, because too many were within one second.
     pub log_skipped: Counter,
+    /// The most connections of proxies that there may be.
+    pub connections_max: Gauge,
+    connections_refused: Family<Labels<1>, Counter>,
+    connections_ended: Family<Labels<1>, Counter>,
+    /// How often the clock was set.
+    pub clock_steps: Counter,
+    /// By how many seconds the clock was set, while that still shows; else 0.
+    pub clock_step: Gauge,
     limited: Family<Labels<1>, Counter>,
     signals: Family<Labels<1>, Counter>,
     /// What memory takes, in bytes.
@@ -111,7 +119,7 @@ impl Metrics {
         let panics = register!(
             Counter::default(),
             "panics",
-            "Requests that ended in a panic and were answered as undecided"
+            "Panics: a request that ended in one was answered as undecided, a task began anew"
         );
         let reload_failed = register!(
             Gauge::default(),
@@ -122,12 +130,34 @@ impl Metrics {
         let log_lost = register!(
             Gauge::default(),
             "log_lost",
-            "Lines of the log that were lost: stderr is read too slowly"
+            "Lines of the log that were lost: stderr is read too slowly, or cannot be written"
         );
         let log_skipped = register!(
             Counter::default(),
             "log_skipped",
             "Decisions that were not logged, because more than `log.decisions` came within a second"
+        );
+        let connections_max = register!(
+            Gauge::default(),
+            "connections_max",
+            "The most connections of proxies that may be open"
+        );
+        let connections_refused = register!(
+            Family::default(),
+            "connections_refused",
+            "Connections closed unheard: there is no place for them, or the system gave none"
+        );
+        let connections_ended = register!(
+            Family::default(),
+            "connections_ended",
+            "Connections that we ended for what their peer did"
+        );
+        let clock_steps =
+            register!(Counter::default(), "clock_steps", "How often the clock was set by more than 10 s");
+        let clock_step = register!(
+            Gauge::default(),
+            "clock_step_seconds",
+            "By how many seconds the clock was set, while that still shows in what is accepted; else 0"
         );
         let limited = register!(
             Family::default(),
@@ -166,6 +196,11 @@ impl Metrics {
             connections,
             log_lost,
             log_skipped,
+            connections_max,
+            connections_refused,
+            connections_ended,
+            clock_steps,
+            clock_step,
         }
     }
 
@@ -215,6 +250,21 @@ impl Metrics {
         }
     }
 
+    /// Counts a connection that was closed unheard.
+    pub fn connection_refused(&self, why: &'static str) {
+        self.connections_refused.get_or_create(&[("why", why)]).inc();
+    }
+
+    /// Counts a connection that we ended for what its peer did.
+    pub fn connection_ended(&self, why: &'static str) {
+        self.connections_ended.get_or_create(&[("why", why)]).inc();
+    }
+
+    /// Counts a panic that passes by.
+    pub fn witness(&self) -> Witness {
+        Witness::new(self.panics.clone())
+    }
+
     /// Counts a request over a limit of a `clearance` or a `rule`.
     pub fn limited(&self, whose: &'static str) {
         self.limited.get_or_create(&[("by", whose)]).inc();
@@ -230,5 +280,24 @@ impl Metrics {
         let mut text = String::new();
         encode(&mut text, &self.registry).expect("writing to a string cannot fail");
         text
+    }
+}
+
+/// Counts a panic that drops it on its way.
+#[derive(Debug)]
+pub struct Witness(Counter);
+
+impl Witness {
+    /// One that counts there.
+    pub fn new(panics: Counter) -> Self {
+        Self(panics)
+    }
+}
+
+impl Drop for Witness {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.inc();
+        }
     }
 }

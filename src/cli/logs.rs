@@ -1,7 +1,11 @@
-//! Events, on stderr: text for people, or one JSON object a line.
+//! Events, on stderr: text for people, or one JSON object a line. Whatever becomes of stderr, the gate serves on.
 
-use std::io::{self, IsTerminal};
+use std::backtrace::{Backtrace, BacktraceStatus};
+use std::io::{self, IsTerminal, Write};
+use std::panic::PanicHookInfo;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::thread;
 
 use prometheus_client::metrics::gauge::Gauge;
 use tracing_appender::non_blocking::{ErrorCounter, NonBlocking, NonBlockingBuilder, WorkerGuard};
@@ -23,17 +27,22 @@ pub(super) struct Logs {
 }
 
 impl Logs {
-    /// Starts writing events. Later calls change nothing.
+    /// Starts writing events, of which a panic is one. Later calls of a process change nothing.
     pub(super) fn start(log: &Log) -> Self {
         let filter = EnvFilter::try_new(&log.filter).unwrap_or_else(|_| EnvFilter::new("info"));
         let ansi = io::stderr().is_terminal();
+        let failed = Arc::new(AtomicUsize::new(0));
+        let stderr = Stderr { failed: failed.clone() };
         let (queue, worker) =
-            NonBlockingBuilder::default().buffered_lines_limit(MAX_WAITING).lossy(true).finish(io::stderr());
+            NonBlockingBuilder::default().buffered_lines_limit(MAX_WAITING).lossy(true).finish(stderr);
         let lost = Arc::new(OnceLock::new());
-        let writer = Queue { losses: queue.error_counter(), queue, lost: lost.clone() };
-        let events = fmt().with_env_filter(filter).with_writer(writer).with_ansi(ansi);
+        let writer = Queue { losses: queue.error_counter(), failed, queue, lost: lost.clone() };
+        // What goes wrong with a line would else be said on stderr, and a failure of that panics.
+        let events =
+            fmt().with_env_filter(filter).with_writer(writer).with_ansi(ansi).log_internal_errors(false);
         // Only the first subscriber of a process counts; another one is no reason to stop.
         drop(if log.json { events.json().flatten_event(true).try_init() } else { events.try_init() });
+        std::panic::set_hook(Box::new(panicked));
         Self { _worker: worker, lost }
     }
 
@@ -48,6 +57,7 @@ impl Logs {
 struct Queue {
     queue: NonBlocking,
     losses: ErrorCounter,
+    failed: Arc<AtomicUsize>,
     lost: Arc<OnceLock<Gauge>>,
 }
 
@@ -56,10 +66,50 @@ impl<'a> MakeWriter<'a> for Queue {
 
     fn make_writer(&'a self) -> NonBlocking {
         if let Some(gauge) = self.lost.get() {
-            gauge.set(i64::try_from(self.losses.dropped_lines()).unwrap_or(i64::MAX));
+            let lost = self.losses.dropped_lines() + self.failed.load(Ordering::Relaxed);
+            gauge.set(i64::try_from(lost).unwrap_or(i64::MAX));
         }
         self.queue.clone()
     }
+}
+
+/// Stderr, where a line that cannot be written is counted and forgotten: on a full disk, or when nobody is left to read.
+struct Stderr {
+    failed: Arc<AtomicUsize>,
+}
+
+impl Write for Stderr {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        if io::stderr().write_all(line).is_err() {
+            self.failed.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The most of a panic's text that is written, in characters.
+const MAX_TEXT: usize = 500;
+
+/// A panic in a line like any other. Its text may hold a visitor's bytes, which the usual hook would write as they are.
+fn panicked(panic: &PanicHookInfo<'_>) {
+    let payload = panic.payload();
+    let text = payload.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("no text");
+    let text: String = text.chars().take(MAX_TEXT).collect();
+    let at = panic.location().map(ToString::to_string).unwrap_or_default();
+    let backtrace = Backtrace::capture();
+    let backtrace = (backtrace.status() == BacktraceStatus::Captured).then(|| backtrace.to_string());
+    tracing::error!(
+        at,
+        thread = thread::current().name(),
+        text = %text.escape_debug(),
+        backtrace = backtrace.map(|b| b.escape_debug().to_string()),
+        "panicked"
+    );
 }
 
 /// Writes what is odd about settings and policy without being wrong.
