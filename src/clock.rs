@@ -1,9 +1,13 @@
 //! Time as a value: a moment to compute with, and the one place that reads the system's clock.
 //! Knows nothing of time zones or calendars; everything on the wire is seconds since the Unix epoch.
 
-use std::sync::Arc;
+mod steps;
+
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+pub use steps::Steps;
 
 /// A moment of wall-clock time, in whole milliseconds since the Unix epoch.
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
@@ -59,6 +63,16 @@ impl Clock {
             Self::System => {
                 Timestamp::default().after(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
             }
+        }
+    }
+
+    /// The time since a moment of this process, by a clock that nobody sets. Of a manual one it stands still.
+    #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the clock")]
+    pub fn steady(&self) -> Duration {
+        static START: OnceLock<Instant> = OnceLock::new();
+        match self {
+            Self::Manual(_) => Duration::ZERO,
+            Self::System => START.get_or_init(Instant::now).elapsed(),
         }
     }
 

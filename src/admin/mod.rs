@@ -59,7 +59,7 @@ impl Admin {
             .merge(api.into_axum_router().reset_fallback())
             .layer(middleware::from_fn_with_state(self.token.clone(), guard));
         Router::new()
-            .route("/healthz", get(|| async { "alive\n" }))
+            .route("/healthz", get(alive))
             .route("/readyz", get(ready))
             .with_state(self)
             .merge(guarded)
@@ -70,15 +70,25 @@ impl Admin {
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 async fn metrics(Shared(admin): Shared<Admin>) -> Response {
+    admin.state.clock_trouble(&admin.clock);
     ([(header::CONTENT_TYPE, OPEN_METRICS)], admin.state.text(admin.clock.now())).into_response()
+}
+
+async fn alive(Shared(admin): Shared<Admin>) -> Response {
+    format!("alive\n{}", trouble(&admin)).into_response()
 }
 
 async fn ready(Shared(admin): Shared<Admin>) -> Response {
     if admin.ready.load(Ordering::Acquire) {
-        "ready\n".into_response()
+        format!("ready\n{}", trouble(&admin)).into_response()
     } else {
         (StatusCode::SERVICE_UNAVAILABLE, "not ready\n").into_response()
     }
+}
+
+/// What is wrong without being a reason to be ended or left: a restart would not help, and others have the same clock.
+fn trouble(admin: &Admin) -> String {
+    admin.state.clock_trouble(&admin.clock).map_or_else(String::new, |what| format!("degraded: {what}\n"))
 }
 
 fn is_grpc(request: &Request) -> bool {

@@ -64,6 +64,7 @@ impl admin_server::Admin for Service {
     }
 
     async fn stats(&self, _: Request<StatsRequest>) -> Result<Response<StatsResponse>, Status> {
+        self.0.state.clock_trouble(&self.0.clock);
         Ok(Response::new(StatsResponse {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             ready: self.0.ready.load(Ordering::Acquire),

@@ -171,3 +171,6 @@ fn answer(gate: &Gate, asker: Result<Peer, Unfit>, mut question: Question<'_>, m
     let answer = gate.answer(Face::Grpc, question.policy(), &request, moment);
     write::encode(answer, || Passing::of(&question, request.as_ref().ok(), &gate.cookie_names()))
 }
+
+#[cfg(test)]
+mod tests;

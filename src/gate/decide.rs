@@ -85,6 +85,8 @@ impl Gate {
         mode: Mode,
         observer: &mut impl Observer,
     ) -> Decision<'_> {
+        #[cfg(test)]
+        super::fault::strike("decide");
         let by = self.named(policy, request);
         match request {
             Err(unfit) => {

@@ -5,6 +5,8 @@ mod answer;
 mod behaviour;
 mod decide;
 mod decision;
+#[cfg(test)]
+pub(crate) mod fault;
 mod log;
 mod named;
 mod names;
@@ -121,6 +123,11 @@ impl Gate {
     /// `shown` are the values of [`TOKEN`] in the question itself (over grpc, its metadata).
     pub fn trusts<'t>(&self, peer: Peer, shown: impl Iterator<Item = &'t [u8]>) -> bool {
         self.settings.trust.admits(peer, shown)
+    }
+
+    /// Whether a question of this peer can be answered at all: a stranger's is refused, whatever it says.
+    pub fn may_ask(&self, peer: Peer) -> bool {
+        self.settings.trust.secret.is_some() || self.trusts(peer, std::iter::empty())
     }
 
     /// How the faces find the visitor's address.

@@ -68,6 +68,8 @@ impl Gate {
         form: Option<&[u8]>,
         moment: &Moment,
     ) -> Response {
+        #[cfg(test)]
+        super::fault::strike("public");
         match (self.endpoint(request), request.method) {
             (b"answer", "POST") => self.accept_answer(request, form, moment),
             (b"answer", _) => self.wrong_method("POST"),

@@ -30,6 +30,8 @@ impl Gate {
         decision: &Decision<'_>,
         moment: &Moment,
     ) -> Response {
+        #[cfg(test)]
+        super::fault::strike("page");
         let status = self.status(face, decision);
         let response = match request {
             Ok(request) => match (decision.verdict, decision.toll) {

@@ -1,15 +1,17 @@
 //! What outlives a reload: the counters, the limits and what is remembered of visitors.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use prometheus_client::metrics::counter::Counter;
+use tracing::warn;
 
 use super::decide::Mode;
 use super::log::Lines;
 use super::{Decision, Face, Settings, Verdict};
 use crate::behaviour::{Signal, Signals};
-use crate::clock::Timestamp;
+use crate::clock::{Clock, Steps, Timestamp};
 use crate::crypto::Kind;
 use crate::memory::{Alarm, Counted, Limit, Limiter, Memory, Pace};
 use crate::metrics::{Metrics, Tally};
@@ -40,6 +42,7 @@ pub struct State {
     wait: Pace,
     logged: AtomicU64,
     pub(super) lines: Lines,
+    steps: Mutex<Steps>,
     /// The load averages, as the bits of floating-point numbers.
     load: [AtomicU64; 3],
 }
@@ -68,6 +71,7 @@ impl State {
             wait: Pace::new(settings.limits.wait),
             logged: AtomicU64::new(0),
             lines: Lines::default(),
+            steps: Mutex::default(),
             load: Default::default(),
         }
     }
@@ -82,6 +86,24 @@ impl State {
     /// The load averages as they were last told.
     pub(super) fn load(&self) -> [f64; 3] {
         self.load.each_ref().map(|cell| f64::from_bits(cell.load(Ordering::Relaxed)))
+    }
+
+    /// Looks whether the clock was set lately, and says what follows from it, in words. To be called now and then.
+    pub fn clock_trouble(&self, clock: &Clock) -> Option<String> {
+        let mut steps = self.steps.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(step) = steps.look(clock.now(), clock.steady()) {
+            self.metrics.clock_steps.inc();
+            warn!(seconds = step, "the clock was set, or this machine slept");
+        }
+        let step = steps.still_shows();
+        self.metrics.clock_step.set(step.unwrap_or(0));
+        Some(match step? {
+            back @ ..0 => format!(
+                "the clock was set back by {} s: what was signed in that time is refused until it has come there again",
+                back.unsigned_abs()
+            ),
+            ahead => format!("the clock was set ahead by {ahead} s: challenges from before have expired"),
+        })
     }
 
     /// Every counter in the OpenMetrics text format, and what is measured only when somebody looks.

@@ -16,10 +16,13 @@ use hickory_resolver::net::{DnsError, NetError};
 use hickory_resolver::proto::op::ResponseCode;
 use hickory_resolver::proto::rr::{RData, RecordType};
 use hickory_resolver::{TokioResolver, system_conf};
+use prometheus_client::metrics::counter::Counter;
 use thiserror::Error;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
 
+use crate::metrics::Witness;
 use kept::Kept;
 
 /// Where the block list of addresses is asked.
@@ -77,6 +80,7 @@ pub struct Resolver {
     kept: Arc<Kept>,
     runtime: Handle,
     open: Arc<Semaphore>,
+    panics: Counter,
 }
 
 impl fmt::Debug for Resolver {
@@ -110,7 +114,13 @@ impl Resolver {
         ours.ip_strategy = LookupIpStrategy::Ipv4AndIpv6;
         ours.max_active_requests = MAX_OPEN;
         let (servers, kept) = (builder.build()?, Arc::new(Kept::new(lives)));
-        Ok(Self { servers, kept, runtime, open: Arc::new(Semaphore::new(MAX_OPEN)) })
+        let (open, panics) = (Arc::new(Semaphore::new(MAX_OPEN)), Counter::default());
+        Ok(Self { servers, kept, runtime, open, panics })
+    }
+
+    /// The same, with its panics counted there: a question that ends in one has failed.
+    pub fn counting(self, panics: Counter) -> Self {
+        Self { panics, ..self }
     }
 
     /// Asks at once, and returns what will come back. Dropping that does not take the question back.
@@ -119,7 +129,7 @@ impl Resolver {
         let permit = if known.is_none() { self.open.clone().try_acquire_owned().ok() } else { None };
         let running = permit.map(|permit| {
             let (servers, kept) = (self.servers.clone(), self.kept.clone());
-            self.runtime.spawn(async move {
+            self.run(async move {
                 let reply = reply(&servers, question.clone()).await;
                 kept.keep(question, &reply);
                 drop(permit);
@@ -133,6 +143,16 @@ impl Resolver {
                 (None, None) => Reply::Failed,
             }
         }
+    }
+
+    /// Runs a question to its end, whether or not somebody waits for it.
+    fn run<T: Send + 'static>(&self, asking: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
+        let witness = Witness::new(self.panics.clone());
+        self.runtime.spawn(async move {
+            let answer = asking.await;
+            drop(witness);
+            answer
+        })
     }
 }
 

@@ -11,7 +11,7 @@ use super::{Headers, Host, Networks, Parts, Request, Single, Unfit, parse_addres
 const MAX_HOPS: usize = 16;
 
 /// Who asks a face.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Peer {
     /// A TCP peer, in canonical form.
     Address(IpAddr),

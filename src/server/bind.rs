@@ -11,6 +11,7 @@ use serde::Serialize;
 use socket2::{Domain, Protocol, Socket, Type};
 use thiserror::Error;
 
+use super::caps::UNREAD;
 use crate::config::{Address, Listen};
 
 /// Where the listeners stand, as the line on stdout says it; `None` is off.
@@ -89,6 +90,7 @@ fn bind_tcp(wanted: SocketAddr, copies: usize) -> io::Result<(SocketAddr, Vec<Li
         socket.set_reuse_address(true)?;
         socket.set_reuse_port(shared)?;
         socket.set_nonblocking(true)?;
+        end_unread(&socket);
         socket.bind(&at.into())?;
         Ok::<_, io::Error>(socket)
     };
@@ -102,6 +104,15 @@ fn bind_tcp(wanted: SocketAddr, copies: usize) -> io::Result<(SocketAddr, Vec<Li
     // Listening comes last: a connection that arrived at one of some sockets would wait on it while the others are bound.
     sockets.iter().try_for_each(|socket| socket.listen(BACKLOG))?;
     Ok((at, sockets.into_iter().map(|socket| Listener::Tcp(socket.into())).collect()))
+}
+
+/// Has the system end connections whose peer does not take what it was sent (tcp(7), `TCP_USER_TIMEOUT`). Those that are accepted
+/// inherit it. A system that has no such thing keeps them until their peer is gone.
+fn end_unread(socket: &Socket) {
+    #[cfg(target_os = "linux")]
+    drop(socket.set_tcp_user_timeout(Some(UNREAD)));
+    #[cfg(not(target_os = "linux"))]
+    let _ = (socket, UNREAD);
 }
 
 /// Binds a unix socket under a name of its own and moves it into place, mode set: it is never open wider than it should be,
@@ -200,6 +211,17 @@ mod tests {
                 "cannot listen on {at} (`listen.grpc`): another process listens there; stop it or choose another address"
             )
         );
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn whoever_does_not_read_is_left_by_the_system() {
+        let bound = bind(&listen(Address::Tcp(([127, 0, 0, 1], 0).into())), 1).unwrap();
+        let _client = std::net::TcpStream::connect(bound.addresses.grpc.unwrap()).unwrap();
+        let Some(Listener::Tcp(listener)) = &bound.doors[0].grpc else { panic!("it is on TCP") };
+        listener.set_nonblocking(false).unwrap();
+        let (accepted, _) = listener.accept().unwrap();
+        assert_eq!(socket2::SockRef::from(&accepted).tcp_user_timeout().unwrap(), Some(UNREAD));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! One connection loop for every listener: HTTP/1.1 and h2c, with a named cap on everything a peer could make grow.
+//! One connection loop for every listener: HTTP/1.1 and h2c, with a cap on everything a peer could make grow.
 
 use std::convert::Infallible;
 use std::future::{Future, pending};
@@ -14,18 +14,20 @@ use hyper::Request;
 use hyper::body::Incoming;
 use hyper::rt::Executor;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use hyper_util::server::conn::auto::Builder;
-use prometheus_client::metrics::gauge::Gauge;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
-use tokio::sync::Semaphore;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use tower::Service;
 
 use super::bind::Listener;
-use crate::request::{MAX_HEADERS, Peer};
+use super::end::Vital;
+use super::places::Places;
+use super::{answer, caps, ended};
+use crate::gate::{Live, State};
+use crate::request::Peer;
 
 /// Which versions of HTTP a listener speaks.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -36,79 +38,91 @@ pub(super) enum Speaks {
     Http2,
 }
 
-/// How long a connection may stay without a request, or take over the head of one. Longer than the 60 s for which nginx keeps
-/// an idle connection, so that the proxy is the one that closes: a request sent into a connection that we just closed fails.
-const IDLE: Duration = Duration::from_secs(75);
 /// How long connections are still accepted, and may still speak up, once the end has come: closing a listener resets those that
 /// wait in its queue, and their requests are on the way.
 const LAST_WORD: Duration = Duration::from_millis(100);
-/// More lines than [`MAX_HEADERS`], so that the face, not the parser, answers a request that has too many.
-const MAX_LINES: usize = MAX_HEADERS + 32;
-/// The head of a request. Envoy stops at 60 KiB, nginx at 32 KiB by default.
-const MAX_HEAD: usize = 64 * 1024;
-/// Questions at once on one HTTP/2 connection. An Envoy worker opens one connection and sends every question over it.
-const MAX_STREAMS: u32 = 1024;
-/// How often a silent HTTP/2 peer is asked whether it is still there, and how long it may take to say so.
-const PING: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(20));
-/// Connections of one worker on one listener. Proxies open one for each of their threads, or one for each request at once.
-const MAX_CONNECTIONS: usize = 16_384;
 /// How long accepting pauses when the system refuses, as it does when file descriptors run out.
 const BACK_OFF: Duration = Duration::from_millis(100);
+/// How often that is said.
+const SAID: Duration = Duration::from_secs(10);
 
 /// What a listener's connections are answered with, and who sees to them.
 #[derive(Clone)]
 pub(super) struct Serving {
     pub(super) speaks: Speaks,
     pub(super) router: Router,
+    /// How long a request may take.
+    pub(super) patience: Duration,
     /// Ends accepting, and every connection after what it has begun.
     pub(super) stop: CancellationToken,
     /// Owns every connection.
     pub(super) tasks: TaskTracker,
-    /// How many there are.
-    pub(super) open: Gauge,
+    /// Room for connections.
+    pub(super) places: Arc<Places>,
+    /// Who knows which peers may ask; on a listener without one there are no strangers.
+    pub(super) live: Option<Live>,
+    pub(super) state: Arc<State>,
 }
 
 impl Serving {
-    /// Accepts connections until `stop`; those that are open then finish what they have begun.
-    pub(super) async fn accept(self, listener: Listener) {
-        let door = match Door::open(listener) {
-            Ok(door) => door,
-            Err(error) => {
-                return tracing::error!(%error, "cannot wait for connections: nobody is served here");
+    /// Accepts connections until `stop`; those that are open then finish what they have begun. It is vital that this does not
+    /// end before.
+    pub(super) async fn accept(self, listener: Listener, vital: Vital) {
+        let witness = self.state.metrics.witness();
+        match Door::open(listener) {
+            Ok(door) => {
+                self.receive(door).await;
+                vital.done();
             }
-        };
-        let http = builder(self.speaks, self.tasks.clone());
-        let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+            Err(error) => tracing::error!(%error, "cannot wait for connections"),
+        }
+        drop(witness);
+    }
+
+    async fn receive(&self, door: Door) {
+        let tasks = || Tracked(self.tasks.clone());
+        let http = caps::builder(self.speaks, false, tasks());
+        let http_for_strangers = caps::builder(self.speaks, true, tasks());
         let mut ending = pin!(self.ending());
+        let mut said: Option<Instant> = None;
         loop {
-            let next = async {
-                let place = room.clone().acquire_owned().await;
-                (place, door.accept().await)
-            };
-            let (place, accepted) = tokio::select! {
-                next = next => next,
+            let accepted = tokio::select! {
+                accepted = door.accept() => accepted,
                 () = &mut ending => return,
             };
             match accepted {
-                Ok((stream, peer)) => {
-                    let (http, serving) = (http.clone(), self.clone());
-                    self.tasks.spawn(async move {
-                        serving.open.inc();
-                        match stream {
-                            Stream::Tcp(stream) => serving.converse(http, stream, peer).await,
-                            Stream::Unix(stream) => serving.converse(http, stream, peer).await,
-                        }
-                        serving.open.dec();
-                        drop(place);
-                    });
-                }
+                Ok((stream, peer)) => match self.places.take(peer, self.is_stranger(peer)) {
+                    Ok(place) => {
+                        let http = if place.is_strangers() { &http_for_strangers } else { &http };
+                        let (http, serving) = (http.clone(), self.clone());
+                        self.tasks.spawn(async move {
+                            let witness = serving.state.metrics.witness();
+                            match stream {
+                                Stream::Tcp(stream) => serving.converse(http, stream, peer).await,
+                                Stream::Unix(stream) => serving.converse(http, stream, peer).await,
+                            }
+                            drop((witness, place));
+                        });
+                    }
+                    // What is dropped is closed: its proxy learns that at once, and asks elsewhere or refuses.
+                    Err(full) => self.state.metrics.connection_refused(full.as_str()),
+                },
                 Err(error) if is_the_peers(&error) => {}
                 Err(error) => {
-                    tracing::warn!(%error, "cannot accept a connection");
+                    self.state.metrics.connection_refused("system");
+                    if said.is_none_or(|at| at.elapsed() > SAID) {
+                        said = Some(Instant::now());
+                        tracing::warn!(%error, "cannot accept connections; those that are open are served on");
+                    }
                     tokio::time::sleep(BACK_OFF).await;
                 }
             }
         }
+    }
+
+    /// Whether nothing that this peer could send would be answered.
+    fn is_stranger(&self, peer: Peer) -> bool {
+        self.live.as_ref().is_some_and(|live| !live.load().may_ask(peer))
     }
 
     /// Waits until the end has come and [`LAST_WORD`] has passed.
@@ -128,13 +142,13 @@ impl Serving {
         let service = service_fn(|mut request: Request<Incoming>| {
             asked.store(true, Ordering::Relaxed);
             request.extensions_mut().insert(peer);
-            let mut router = self.router.clone();
-            async move { Ok::<_, Infallible>(router.call(request).await.unwrap_or_else(|never| match never {})) }
+            let answer = answer::within(self.patience, self.router.clone(), request, self.state.clone());
+            async move { Ok::<_, Infallible>(answer.await) }
         });
         let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));
         // hyper has no limit on how long it listens for the version of HTTP, or for HTTP/2's preface.
         let silent = async {
-            tokio::time::sleep(IDLE).await;
+            tokio::time::sleep(caps::IDLE).await;
             if asked.load(Ordering::Relaxed) {
                 pending::<()>().await;
             }
@@ -151,36 +165,20 @@ impl Serving {
                     () = tokio::time::sleep(LAST_WORD), if !asked.load(Ordering::Relaxed) => return,
                 }
             }
-            () = silent => return,
+            () = silent => return self.state.metrics.connection_ended("slow"),
         };
         if let Err(error) = ended {
+            if let Some(why) = ended::by_us(&*error) {
+                self.state.metrics.connection_ended(why);
+            }
             tracing::debug!(%error, ?peer, "a connection ended early");
         }
     }
 }
 
-fn builder(speaks: Speaks, tasks: TaskTracker) -> Builder<Tracked> {
-    let mut http = Builder::new(Tracked(tasks));
-    http.http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(IDLE)
-        .max_headers(MAX_LINES)
-        .max_buf_size(MAX_HEAD);
-    http.http2()
-        .timer(TokioTimer::new())
-        .max_concurrent_streams(MAX_STREAMS)
-        .max_header_list_size(u32::try_from(MAX_HEAD).unwrap_or(u32::MAX))
-        .keep_alive_interval(PING.0)
-        .keep_alive_timeout(PING.1);
-    match speaks {
-        Speaks::Both => http,
-        Speaks::Http2 => http.http2_only(),
-    }
-}
-
 /// Starts HTTP/2's own tasks where the worker that drains can see them.
 #[derive(Clone)]
-struct Tracked(TaskTracker);
+pub(super) struct Tracked(TaskTracker);
 
 impl<F> Executor<F> for Tracked
 where
@@ -213,8 +211,8 @@ impl Door {
         match self {
             Self::Tcp(listener) => {
                 let (stream, from) = listener.accept().await?;
-                // An answer is one small write; Nagle would hold it back.
-                stream.set_nodelay(true)?;
+                // An answer is one small write; Nagle would hold it back. A peer that is gone already is served to no end.
+                drop(stream.set_nodelay(true));
                 let peer: IpAddr = from.ip().to_canonical();
                 Ok((Stream::Tcp(stream), Peer::Address(peer)))
             }
@@ -227,9 +225,9 @@ impl Door {
 
 /// Whether the error is one connection's, gone before it was accepted, and no reason to pause.
 fn is_the_peers(error: &io::Error) -> bool {
-    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, InvalidInput, NotConnected};
-    matches!(
-        error.kind(),
-        ConnectionAborted | ConnectionRefused | ConnectionReset | InvalidInput | NotConnected
-    )
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, NotConnected};
+    matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset | NotConnected)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,6 @@
 //! The end of a process, step by step: proxies hear that it is leaving, connections end in order, and what is left is cut.
 
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -27,6 +28,9 @@ pub(super) struct End {
     /// What has not finished by now is cut.
     cut: CancellationToken,
     work: TaskTracker,
+    /// What ended although nothing works without it.
+    died: Arc<OnceLock<&'static str>>,
+    failed: CancellationToken,
 }
 
 /// The end waits, for a time, until every one of these is dropped.
@@ -46,6 +50,17 @@ impl End {
         self.work.token()
     }
 
+    /// Something without which the process is not worth running.
+    pub(super) fn vital(&self, what: &'static str) -> Vital {
+        Vital { end: self.clone(), what, done: false }
+    }
+
+    /// Waits until something vital has ended too early; returns what it was.
+    pub(super) async fn failed(&self) -> &'static str {
+        self.failed.cancelled().await;
+        self.died.get().copied().unwrap_or("something")
+    }
+
     /// Takes one step after the other. `hurry` ends what is being waited for.
     pub(super) async fn come(&self, how: Stop, drain: Drain, mut hurry: impl AsyncFnMut() -> Stop) {
         self.leaving.cancel();
@@ -63,6 +78,30 @@ impl End {
             _ = hurry() => {}
         }
         self.cut.cancel();
+    }
+}
+
+/// Has the process end in order, and say why, when it is dropped without having been done: also by a panic.
+#[must_use]
+pub(super) struct Vital {
+    end: End,
+    what: &'static str,
+    done: bool,
+}
+
+impl Vital {
+    /// It has ended when it should.
+    pub(super) fn done(mut self) {
+        self.done = true;
+    }
+}
+
+impl Drop for Vital {
+    fn drop(&mut self) {
+        if !self.done {
+            self.end.died.get_or_init(|| self.what);
+            self.end.failed.cancel();
+        }
     }
 }
 

@@ -1,10 +1,15 @@
 //! The running process: binds, serves on every core, reloads, drains.
 //! Decides nothing about a request; the faces and the gate do.
 
+mod answer;
 mod bind;
+mod caps;
 mod connection;
+mod descriptors;
 mod end;
+mod ended;
 mod load;
+mod places;
 mod reload;
 mod watch;
 mod worker;
@@ -34,6 +39,7 @@ use crate::lookup::ResolverError;
 use bind::{Bound, Listener};
 use connection::{Serving, Speaks};
 use end::End;
+use places::Places;
 use reload::Reloader;
 use worker::Worker;
 
@@ -66,6 +72,12 @@ pub enum Error {
     /// Names cannot be looked up, and the policy wants that.
     #[error(transparent)]
     Resolver(#[from] ResolverError),
+    /// Something ended by itself without which there is no use in going on.
+    #[error("{what} ended by itself, which is a bug; what it logged before says where")]
+    Died {
+        /// What it was.
+        what: &'static str,
+    },
     /// The system refused a thread, a runtime or randomness.
     #[error("the system refused {what}")]
     System {
@@ -131,28 +143,56 @@ impl Server {
         let end = End::default();
         // Whatever way this function is left, the workers are told.
         let _guard = end.clone().guard();
+        let state = reloader.state();
+        let metrics = &state.metrics;
+        let room = descriptors::for_connections(doors.len()).min(places::MAX_CONNECTIONS);
+        metrics.connections_max.set(i64::try_from(room).unwrap_or(i64::MAX));
+        let places = Places::new(room, metrics.connections.clone());
         let mut workers = Vec::with_capacity(doors.len());
         for (number, doors) in doors.into_iter().enumerate() {
-            workers.push(Worker::start(number, doors, live.clone(), clock.clone(), end.clone())?);
+            let (live, clock, places) = (live.clone(), clock.clone(), places.clone());
+            workers.push(Worker::start(number, doors, live, clock, places, end.clone())?);
         }
         let ready = Arc::new(AtomicBool::new(true));
         let (reload, asked) = mpsc::channel(1);
-        let state = reloader.state();
-        let open = state.metrics.connections.clone();
-        let admin =
-            Admin { live: live.clone(), state, clock, token: admin_token, ready: ready.clone(), reload };
+        let admin = Admin {
+            live: live.clone(),
+            state: state.clone(),
+            clock: clock.clone(),
+            token: admin_token,
+            ready: ready.clone(),
+            reload,
+        };
         let served = runtime.block_on(async {
             let tasks = TaskTracker::new();
             let doors = admin_door.map(|door| (door, admin.router())).into_iter().chain(also);
             for (door, router) in doors {
-                let (stop, within, open) = (end.stop.clone(), tasks.clone(), open.clone());
-                let serving = Serving { speaks: Speaks::Both, router, stop, tasks: within, open };
-                tasks.spawn(serving.accept(door));
+                let serving = Serving {
+                    speaks: Speaks::Both,
+                    router,
+                    patience: caps::ANSWER_ADMIN,
+                    stop: end.stop.clone(),
+                    tasks: tasks.clone(),
+                    places: Places::new(places::MAX_ADMIN, state.metrics.connections.clone()),
+                    live: None,
+                    state: state.clone(),
+                };
+                tasks.spawn(serving.accept(door, end.vital("the admin listener")));
             }
             let work = end.work();
-            let served = reloader.until(told(), &live, asked).await;
+            let stop = async {
+                tokio::select! {
+                    stop = told() => Ok(stop),
+                    what = end.failed() => Err(Error::Died { what }),
+                }
+            };
+            let served = reloader.until(stop, &live, &clock, asked).await.flatten();
+            if let Err(error) = &served {
+                tracing::error!(%error, "cannot go on");
+            }
             ready.store(false, Ordering::Release);
-            let stop = served.as_ref().map_or(Stop::AtOnce, |stop| *stop);
+            // Where something died, the rest serves on until proxies have gone elsewhere.
+            let stop = served.as_ref().map_or(Stop::Announced, |stop| *stop);
             tokio::join!(end.come(stop, drain, told), end::finish(work, &end, &tasks, "admin"));
             served.map(drop)
         });

@@ -15,6 +15,7 @@ use tokio::sync::mpsc;
 use super::watch::Watch;
 use super::{Error, load};
 use crate::admin::{Reload, Token};
+use crate::clock::Clock;
 use crate::config::{self, Drain, Listen, Loaded, Log, Settings, Sources};
 use crate::crypto::{Ring, Secret};
 use crate::files::Files;
@@ -135,6 +136,7 @@ impl Reloader {
         &mut self,
         end: impl Future<Output = T>,
         live: &Live,
+        clock: &Clock,
         mut asked: mpsc::Receiver<Reload>,
     ) -> Result<T, Error> {
         let mut hangup =
@@ -142,12 +144,13 @@ impl Reloader {
         let mut end = pin!(end);
         let mut samples = tokio::time::interval(load::EVERY);
         let mut known = std::mem::take(&mut self.watching.0);
-        let mut watch = Watch::new(known.clone(), self.watching.1);
+        let mut watch = Watch::new(known.clone(), self.watching.1, self.state.metrics.panics.clone());
         loop {
             let answer = tokio::select! {
                 how = &mut end => return Ok(how),
                 _ = samples.tick() => {
                     self.state.set_load(load::averages());
+                    self.state.clock_trouble(clock);
                     self.forget();
                     continue;
                 }
@@ -166,7 +169,7 @@ impl Reloader {
             };
             // What failed is not tried again until a file changes once more.
             known = files;
-            watch = Watch::new(known.clone(), self.watching.1);
+            watch = Watch::new(known.clone(), self.watching.1, self.state.metrics.panics.clone());
             if let Some(answer) = answer {
                 // Whoever asked may have gone away; the reload is done all the same.
                 drop(answer.send(result));
@@ -253,7 +256,10 @@ fn load_gate(
             .map_err(|error| chain(&error))?;
         Ok(Made { gate, ephemeral, fixed, lints, watch })
     };
-    let outcome = catch_unwind(AssertUnwindSafe(make)).unwrap_or_else(|_| Err("loading panicked".to_owned()));
+    let outcome = catch_unwind(AssertUnwindSafe(make)).unwrap_or_else(|_| {
+        state.metrics.panics.inc();
+        Err("loading panicked".to_owned())
+    });
     Loading { outcome, files }
 }
 
@@ -270,7 +276,7 @@ fn build(
         (None, Some(ring)) => ring.clone(),
         (None, None) => ephemeral.insert(make_up_loudly()?).clone(),
     };
-    settings.gate.resolvers = resolvers(&settings.name_servers, &policies, runtime)?;
+    settings.gate.resolvers = resolvers(&settings.name_servers, &policies, runtime, state)?;
     Ok(Gate::new(settings.gate, ring, policies, state.clone())?)
 }
 
@@ -279,8 +285,8 @@ fn build(
 pub fn gate(loaded: Loaded) -> Result<(Gate, Runtime), Error> {
     let Loaded { mut settings, policies, .. } = loaded;
     let runtime = super::worker::runtime()?;
-    settings.gate.resolvers = resolvers(&settings.name_servers, &policies, runtime.handle())?;
     let state = Arc::new(state(&settings)?);
+    settings.gate.resolvers = resolvers(&settings.name_servers, &policies, runtime.handle(), &state)?;
     state.set_load(load::averages());
     let ring = settings.ring.map_or_else(made_up, Ok)?;
     Ok((Gate::new(settings.gate, ring, policies, state)?, runtime))
@@ -300,13 +306,14 @@ fn resolvers(
     servers: &[SocketAddr],
     policies: &Policies,
     runtime: &Handle,
+    state: &State,
 ) -> Result<Vec<(NameLives, Arc<Resolver>)>, ResolverError> {
     let mut resolvers: Vec<(NameLives, Arc<Resolver>)> = Vec::new();
     for (_, policy) in policies.iter().filter(|(_, policy)| policy.looks_up()) {
         let lives @ NameLives { forward, reverse } = policy.name_lives();
         if resolvers.iter().all(|(held, _)| *held != lives) {
             let resolver = Resolver::new(runtime.clone(), servers, Lives { forward, reverse })?;
-            resolvers.push((lives, Arc::new(resolver)));
+            resolvers.push((lives, Arc::new(resolver.counting(state.metrics.panics.clone()))));
         }
     }
     Ok(resolvers)

@@ -158,3 +158,16 @@ fn an_announced_end_is_told_to_proxies_and_each_further_word_ends_a_wait() {
     drop(in_flight.read_to_string(&mut rest));
     assert_eq!(rest, "", "it was cut");
 }
+
+#[test]
+fn what_nothing_works_without_ends_the_process_when_it_dies() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut server, _) = bound(folder.path(), "drain: {delay: 0s}\n");
+    let state = server.live.load().state().clone();
+    // A socket that blocks makes the task that accepts panic.
+    let blocking = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    server.bound.doors[0].http = Some(Listener::Tcp(blocking));
+    let error = server.run(std::future::pending()).unwrap_err();
+    assert!(matches!(error, Error::Died { what: "a listener" }), "{error}");
+    assert_eq!(state.metrics.panics.get(), 1);
+}

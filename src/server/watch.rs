@@ -8,6 +8,7 @@ use std::future::pending;
 use std::path::Path;
 use std::time::Duration;
 
+use prometheus_client::metrics::counter::Counter;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
@@ -24,19 +25,20 @@ pub(super) struct Watch {
     read: Files,
     /// As they stood at the last look, if that was different, and how many looks have shown something different.
     moved: Option<(Files, u32)>,
+    panics: Counter,
     /// A look that is under way. A file system that hangs holds up this one look and nothing else.
     looking: Option<JoinHandle<Files>>,
 }
 
 impl Watch {
-    /// Watches files, with this much time between two looks; `None` never looks.
-    pub(super) fn new(files: Files, every: Option<Duration>) -> Self {
+    /// Watches files, with this much time between two looks; `None` never looks. Looks that panic are counted.
+    pub(super) fn new(files: Files, every: Option<Duration>, panics: Counter) -> Self {
         let every = every.filter(|_| !files.is_empty()).map(|every| {
             let mut ticks = interval_at(Instant::now() + every, every);
             ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
             ticks
         });
-        Self { every, read: files, moved: None, looking: None }
+        Self { every, read: files, moved: None, panics, looking: None }
     }
 
     /// Waits until files stand differently from when they were read, and still stand so one look later: a file that is being
@@ -57,7 +59,14 @@ impl Watch {
             };
             let found = looking.await;
             self.looking = None;
-            let Ok(now) = found else { continue };
+            let now = match found {
+                Ok(now) => now,
+                Err(error) => {
+                    self.panics.inc();
+                    tracing::error!(%error, "cannot look at the files; the next look comes in its time");
+                    continue;
+                }
+            };
             let (before, looks) = self.moved.take().unzip();
             let looks = looks.unwrap_or(0) + 1;
             if now == self.read {
@@ -96,7 +105,7 @@ mod tests {
     async fn watching(file: &Path) -> Watch {
         let mut files = Files::default();
         files.note(file);
-        let mut watch = Watch::new(files, Some(EVERY));
+        let mut watch = Watch::new(files, Some(EVERY), Counter::default());
         assert!(timeout(EVERY / 2, watch.changed()).await.is_err());
         watch
     }
@@ -158,11 +167,23 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn a_look_that_panics_is_counted_and_the_next_one_sees() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a");
+        let mut watch = watching(&file).await;
+        watch.looking = Some(spawn_blocking(|| panic!("struck")));
+        assert_eq!(told(&mut watch, 1).await, None);
+        assert_eq!(watch.panics.get(), 1);
+        fs::write(&file, "text").unwrap();
+        assert!(told(&mut watch, 2).await.is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn without_an_interval_nothing_is_ever_told() {
         let folder = tempfile::tempdir().unwrap();
         let mut files = Files::default();
         files.note(&folder.path().join("a"));
-        let mut watch = Watch::new(files, None);
+        let mut watch = Watch::new(files, None, Counter::default());
         fs::write(folder.path().join("a"), "text").unwrap();
         assert!(timeout(EVERY * 100, watch.changed()).await.is_err());
     }

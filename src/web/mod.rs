@@ -140,3 +140,6 @@ fn answer<'a>(
         Route::Unknown => write::plain(404),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -115,3 +115,21 @@ fn an_address_has_a_name_in_the_block_list() {
         assert_eq!(listing(address.parse().unwrap()), want);
     }
 }
+
+#[test]
+fn a_question_that_panics_is_counted_and_keeps_no_place() {
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    let (server, life) = (([127, 0, 0, 1], 1).into(), Duration::from_secs(1));
+    let resolver = Resolver::new(runtime.handle().clone(), &[server], Lives { forward: life, reverse: life });
+    let panics = Counter::default();
+    let resolver = resolver.unwrap().counting(panics.clone());
+    let permit = resolver.open.clone().try_acquire_owned().unwrap();
+    let asked = resolver.run(async move {
+        let _permit = permit;
+        tokio::task::yield_now().await;
+        panic!("struck")
+    });
+    let reply: Result<Reply, _> = runtime.block_on(asked);
+    assert!(reply.is_err_and(|error| error.is_panic()));
+    assert_eq!((panics.get(), resolver.open.available_permits()), (1, MAX_OPEN));
+}
