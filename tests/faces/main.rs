@@ -12,6 +12,7 @@ mod http;
 mod served;
 mod stage;
 
+mod clock;
 mod explain;
 mod faults;
 mod grpc;

@@ -1,6 +1,7 @@
 //! The whole server in this process, run from files in a folder of its own, with an operator at its admin listener.
 
 use std::fs::{self, Permissions};
+use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::thread::{self, JoinHandle};
@@ -14,11 +15,13 @@ use tollgate::config::{self, Sources};
 use tollgate::server::Server;
 use tonic::transport::Channel;
 
+use crate::http::{Reply, ask};
 use crate::stage::Stage;
 
 /// A server that runs until this is dropped: on a runtime of several threads, since clients must hear the end while it is waited for.
 pub(crate) struct Served {
     pub(crate) stage: Stage,
+    at: SocketAddr,
     admin: AdminClient<Channel>,
     folder: TempDir,
     end: Option<oneshot::Sender<()>>,
@@ -54,8 +57,9 @@ impl Served {
         let (end, ended) = oneshot::channel::<()>();
         let run = move || server.run(async { ended.await.unwrap_or_default() }).unwrap();
         let thread = Some(thread::spawn(run));
-        let admin = AdminClient::connect(format!("http://{}", at.admin.unwrap())).await.unwrap();
-        Self { stage, admin, folder, end: Some(end), thread }
+        let at = address(&at.admin);
+        let admin = AdminClient::connect(format!("http://{at}")).await.unwrap();
+        Self { stage, at, admin, folder, end: Some(end), thread }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -81,11 +85,16 @@ impl Served {
         done.map(drop).map_err(|status| status.message().to_owned())
     }
 
+    /// Asks the admin listener for a page.
+    pub(crate) async fn look(&self, path: &str) -> Reply {
+        ask(self.at, format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n")).await
+    }
+
     /// The value of a metric, by the beginning of its line.
     pub(crate) async fn metric(&self, name: &str) -> Option<u64> {
         let text = self.admin.clone().stats(StatsRequest {}).await.unwrap().into_inner().metrics;
         let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
-        Some(line.parse().unwrap())
+        line.parse().ok()
     }
 }
 
