@@ -7,6 +7,7 @@ use crate::toll::pay;
 on_every_front! { while_tollgate_is_down_nobody_gets_through }
 on! { [envoy = FilterOnly, http = HttpService, istio = Istio, nginx = Nginx]: the_switch_to_fail_open_lets_everybody_through }
 on! { [envoy = FilterOnly]: envoy_finds_tollgate_healthy }
+on! { [envoy = FilterOnly, http = HttpService, nginx = Nginx]: while_tollgate_is_frozen_nobody_gets_through }
 
 fn while_tollgate_is_down_nobody_gets_through(front: Front) {
     let Some(mut site) = Site::start(front) else { return };
@@ -31,6 +32,29 @@ fn while_tollgate_is_down_nobody_gets_through(front: Front) {
     assert_eq!(enter(&site), 200, "what was paid before is still paid");
     assert_eq!(site.ask(&Ask::get("/deny")).status, 403);
     assert_eq!(site.app.reached(), 3);
+}
+
+/// A process that is stopped, or a machine that hangs: connections stand, and nobody answers.
+fn while_tollgate_is_frozen_nobody_gets_through(front: Front) {
+    // The proxy's patience, which tests have more of where they do not wait for its end.
+    let edits: &[_] = match front {
+        Front::Nginx => &[("_timeout 1s", "_timeout 2s"), ("_timeout 250ms", "_timeout 2s")],
+        _ => &[("timeout: 0.25s", "timeout: 2s")],
+    };
+    let Some(mut site) = Site::start_with(front, edits, &[]) else { return };
+    let paid = pay(&site, "/chal");
+    let targets = [Ask::get("/ok"), Ask::get("/deny"), Ask::get("/chal").add("cookie", &paid)];
+    let statuses = |site: &Site| targets.each_ref().map(|ask| site.ask(ask).status);
+    assert_eq!((statuses(&site), site.app.reached()), ([200, 403, 200], 2));
+
+    site.signal_the_gate("STOP");
+    let down = if front == Front::Nginx { 500 } else { 503 };
+    assert_eq!((statuses(&site), site.app.reached()), ([down; 3], 2));
+
+    site.signal_the_gate("CONT");
+    let (ask, door) = (Ask::get("/ok"), site.door());
+    site.proxy.wait_until("Tollgate to be heard again", |_| ask.send(door).status == 200);
+    assert_eq!(statuses(&site), [200, 403, 200], "what was paid before is still paid");
 }
 
 fn the_switch_to_fail_open_lets_everybody_through(front: Front) {

@@ -155,6 +155,10 @@ impl Site {
         self.start_gate(0);
     }
 
+    pub(crate) fn signal_the_gate(&self, name: &str) {
+        self.gates[0].program.as_ref().expect("it is running").signal(name);
+    }
+
     pub(crate) fn kill_gate(&mut self, number: usize) {
         kill(self.gates[number].running());
     }
