@@ -1,13 +1,14 @@
 //! A log that cannot be written: the gate serves on, and counts what was lost.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::process::Stdio;
 
-use crate::gate::{Start, until};
+use crate::gate::{Gate, Start, until};
+use crate::http::connect;
 
-const LOST: &str = "tollgate_log_lines_lost_total";
+const LOST: &str = "tollgate_log_lost";
 
 #[test]
 fn a_full_disk_costs_lines_and_no_request() {
@@ -34,26 +35,42 @@ fn a_reader_that_is_gone_costs_lines_and_no_request() {
     assert_eq!(gate.end(), Some(0));
 }
 
+/// Has a thousand requests refused, each of which is a line.
+fn refuse_a_thousand(gate: &Gate) {
+    const ONE: &str = "GET /check/closed HTTP/1.1\r\nhost: a.example\r\n\r\n";
+    let mut stream = connect(gate.http);
+    for _ in 0..10 {
+        stream.write_all(ONE.repeat(100).as_bytes()).expect("it reads");
+        let mut answers: Vec<u8> = Vec::new();
+        while answers.windows(13).filter(|w| w == b"HTTP/1.1 403 ").count() < 100 {
+            let mut some = [0; 64 << 10];
+            let read = stream.read(&mut some).expect("it answers");
+            assert_ne!(read, 0, "it keeps the connection");
+            answers.extend(&some[..read]);
+        }
+    }
+}
+
 #[test]
 fn a_reader_that_has_stopped_reading_costs_lines_and_no_request() {
     let (mut reader, writer) = std::io::pipe().expect("a pipe");
-    let gate = Start { stderr: OwnedFd::from(writer).into(), ..Start::default() }.go();
-    // The pipe holds 64 KiB, the queue some thousand lines.
+    let settings = "log: {decisions: 1000000}\n";
+    let gate = Start { stderr: OwnedFd::from(writer).into(), settings, ..Start::default() }.go();
+    // The pipe holds 64 KiB, the queue ten thousand lines.
     until("the queue is full", || {
-        gate.serves();
+        refuse_a_thousand(&gate);
         gate.metric(LOST) > 0
     });
     let memory = gate.memory();
-    for _ in 0..100 {
-        gate.serves();
-    }
+    refuse_a_thousand(&gate);
+    gate.serves();
     assert!(gate.memory() < memory + (8 << 20), "{} after {memory}", gate.memory());
     // One who reads again gets whole lines again.
     let ended = std::thread::spawn(move || gate.end());
     let mut said = String::new();
     reader.read_to_string(&mut said).expect("text");
     assert!(
-        said.lines().filter(|line| line.contains("rule=bot/closed")).count() > 100,
+        said.lines().filter(|line| line.contains("rule=bot/closed")).count() > 5000,
         "{} bytes",
         said.len()
     );
