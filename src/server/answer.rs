@@ -5,40 +5,35 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::Duration;
 
-use axum::Router;
 use axum::response::{IntoResponse, Response};
 use hyper::body::Incoming;
 use hyper::{Request, StatusCode};
 use tonic::Code;
 use tower::Service;
 
-use crate::gate::State;
+use super::connection::Serving;
 
-/// Answers a request. What takes longer than `patience` is given up with 408, and what panics with 500: to a proxy that asks, each
-/// is "cannot decide", and none is an allow.
-pub(super) async fn within(
-    patience: Duration,
-    mut router: Router,
-    request: Request<Incoming>,
-    state: Arc<State>,
-) -> Response {
+/// Answers a request. What takes longer than it may is given up with 408, and what panics with 500: to a proxy that asks, each
+/// is "cannot decide" or a refusal, and none is an allow.
+pub(super) async fn to(serving: Arc<Serving>, request: Request<Incoming>) -> Response {
+    let mut router = serving.router.clone();
     let answer = async move { router.call(request).await.unwrap_or_else(|never| match never {}) };
-    match tokio::time::timeout(patience, caught(answer)).await {
+    let metrics = &serving.state.metrics;
+    match tokio::time::timeout(serving.patience, caught(answer)).await {
         Ok(Some(response)) => {
             if not_understood(&response) {
-                state.metrics.undecided("message");
+                metrics.undecided("message");
             }
             response
         }
         Ok(None) => {
-            state.metrics.panics.inc();
+            metrics.panics.inc();
             tracing::error!("panicked over a request; it gets no answer but 500");
             StatusCode::INTERNAL_SERVER_ERROR.into_response()
         }
         Err(_) => {
-            state.metrics.undecided("body");
+            metrics.undecided("body");
             StatusCode::REQUEST_TIMEOUT.into_response()
         }
     }

@@ -71,7 +71,8 @@ impl Serving {
         let witness = self.state.metrics.witness();
         match Door::open(listener) {
             Ok(door) => {
-                self.receive(door).await;
+                // One for this listener of this worker: what every request clones must not be another core's too.
+                Arc::new(self).receive(door).await;
                 vital.done();
             }
             Err(error) => tracing::error!(%error, "cannot wait for connections"),
@@ -79,7 +80,7 @@ impl Serving {
         drop(witness);
     }
 
-    async fn receive(&self, door: Door) {
+    async fn receive(self: Arc<Self>, door: Door) {
         let tasks = || Tracked(self.tasks.clone());
         let http = caps::builder(self.speaks, false, tasks());
         let http_for_strangers = caps::builder(self.speaks, true, tasks());
@@ -133,7 +134,7 @@ impl Serving {
 
     /// Answers one connection's requests until either side ends it.
     async fn converse(
-        &self,
+        self: &Arc<Self>,
         http: Builder<Tracked>,
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
         peer: Peer,
@@ -142,7 +143,7 @@ impl Serving {
         let service = service_fn(|mut request: Request<Incoming>| {
             asked.store(true, Ordering::Relaxed);
             request.extensions_mut().insert(peer);
-            let answer = answer::within(self.patience, self.router.clone(), request, self.state.clone());
+            let answer = answer::to(self.clone(), request);
             async move { Ok::<_, Infallible>(answer.await) }
         });
         let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));

@@ -24,6 +24,7 @@ pub(crate) const CONTINUATION: u8 = 9;
 
 pub(crate) const END_STREAM: u8 = 1;
 pub(crate) const END_HEADERS: u8 = 4;
+const ACK: u8 = 1;
 
 /// A frame.
 pub(crate) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
@@ -160,12 +161,17 @@ impl Connection {
         }
     }
 
-    /// Reads until the other side closes; returns the code of its GOAWAY, if it sent one.
+    /// Reads until the other side closes; returns the code of its GOAWAY, if it sent one. Whoever says farewell in order asks
+    /// whether that was heard.
     pub(crate) fn farewell(&mut self) -> Option<u32> {
         let mut code = None;
-        while let Some(frame) = self.frame() {
-            if frame.kind == GO_AWAY {
-                code = Some(u32::from_be_bytes(frame.payload[4..8].try_into().expect("four bytes")));
+        while let Some(Frame { kind, flags, payload, .. }) = self.frame() {
+            match kind {
+                GO_AWAY => code = Some(u32::from_be_bytes(payload[4..8].try_into().expect("four bytes"))),
+                PING if flags & ACK == 0 => {
+                    self.send(&frame(PING, ACK, 0, &payload));
+                }
+                _ => {}
             }
         }
         code

@@ -20,7 +20,7 @@ const POLICY: &str = "version: tollgate/v1
 bots:
   - {name: ok, action: ALLOW, paths: [/ok]}
   - {name: closed, action: DENY, paths: [/closed]}
-  - {name: all, action: CHALLENGE, path_regex: ^/}
+  - {name: all, action: CHALLENGE, path_regex: ^/, challenge: {level: 12}}
 ";
 
 /// A running gate. Dropping it kills it.
@@ -52,7 +52,7 @@ impl Start {
         fs::write(folder.path().join("policy.yaml"), POLICY).expect("the folder is ours");
         let settings = format!(
             "policy: policy.yaml\nworkers: {}\nlisten: {{grpc: '127.0.0.1:0', http: '127.0.0.1:0', admin: '127.0.0.1:0'}}\n\
-             drain: {{delay: 0s, timeout: 1s}}\n{}",
+             drain: {{delay: 0s, timeout: 10s}}\n{}",
             self.workers, self.settings
         );
         fs::write(folder.path().join("tollgate.yaml"), settings).expect("the folder is ours");
@@ -125,9 +125,11 @@ impl Gate {
         assert!(done.expect("kill is there").success());
     }
 
-    /// Asks it to end; returns its exit code.
+    /// Asks it to end, if it has not ended; returns its exit code.
     pub(crate) fn end(mut self) -> Option<i32> {
-        self.signal("-TERM");
+        if matches!(self.child.try_wait(), Ok(None)) {
+            self.signal("-TERM");
+        }
         self.child.wait().expect("it is ours").code()
     }
 }

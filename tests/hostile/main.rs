@@ -6,7 +6,9 @@ mod gate;
 mod http;
 
 mod descriptors;
+mod ending;
 mod floods;
 mod heads;
 mod idle;
 mod logs;
+mod restart;

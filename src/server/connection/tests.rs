@@ -35,7 +35,7 @@ fn talk_to<T: Future>(
     let live: Live = Arc::new(arc_swap::ArcSwap::from_pointee(gate));
     let router = router(live);
     let tasks = TaskTracker::new();
-    let serving = Serving {
+    let serving = Arc::new(Serving {
         speaks,
         router,
         patience: caps::ANSWER,
@@ -44,7 +44,7 @@ fn talk_to<T: Future>(
         places: Places::new(1, Default::default()),
         live: None,
         state: state.clone(),
-    };
+    });
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
     runtime.block_on(async {
