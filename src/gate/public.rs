@@ -223,7 +223,7 @@ impl Gate {
         let answer = self.check(request, moment, |check| check.answer(&text)).map_err(refused)?;
         let sealed = self.seal(answer.paid()).map_err(refused)?;
         // A visitor who already holds what this answer buys gets it again without a hash.
-        let name = self.cookie.name(request.scheme == Scheme::Https);
+        let name = self.cookie_name(request);
         if cookie_values(&request.headers, name).any(|held| bool::from(held.ct_eq(sealed.text.as_bytes()))) {
             return Ok(sealed);
         }

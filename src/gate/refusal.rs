@@ -8,7 +8,7 @@ use crate::challenge::{Stamp, Token, issue_wait, issue_work};
 use crate::clearance;
 use crate::crypto::{Kind, Refusal, encode};
 use crate::policy::Toll;
-use crate::request::{Request, Scheme, Unfit, Wants, cookie_values};
+use crate::request::{Request, Unfit, Wants, cookie_values};
 
 const HTML: &str = "text/html; charset=utf-8";
 const PROBLEM: &str = "application/problem+json";
@@ -234,8 +234,7 @@ impl Gate {
 
     /// Whether the visitor came with a clearance that we issued a moment ago.
     fn holds_fresh_clearance(&self, request: &Request<'_>, moment: &Moment) -> bool {
-        let name = self.cookie.name(request.scheme == Scheme::Https);
-        cookie_values(&request.headers, name)
+        cookie_values(&request.headers, self.cookie_name(request))
             .filter_map(|text| clearance::issued(&self.ring, text).ok())
             .any(|issued| moment.now.seconds() < issued + FRESH_SECONDS)
     }

@@ -274,6 +274,26 @@ fn a_worn_out_clearance_that_somebody_planted_does_not_shut_out_the_visitor_s_ow
 }
 
 #[test]
+fn what_a_comma_parts_can_help_and_neither_shuts_out_nor_limits() {
+    let limit = Limit { count: 60, per: Duration::from_secs(60), burst: 1 };
+    let gate = gate_with(|settings| settings.limits.work = limit);
+    let buy = |seed| cookie(&post(&gate, &solved(&gate, "/pay", &at(0, seed)), &[], &at(0, 2)));
+    let (planted, own) = (buy(8), buy(9));
+    let ask = |cookies: &str| decide(&gate, "/pay", &[("cookie", cookies)], &at(1, 3));
+    let name = planted.split('=').next().unwrap();
+    // Ten in the value of a neighbour's cookie, before the visitor's own, and in its own value.
+    let many = format!("x=1{}; {own}", format!(",{name}=x").repeat(10));
+    assert_eq!(ask(&many).verdict, Verdict::Allow, "they do not use up what is looked at");
+    let joined = format!("x=1,{planted}");
+    assert_eq!(ask(&joined).verdict, Verdict::Allow, "two lines that Envoy joined");
+    for _ in 0..20 {
+        let decision = ask(&joined);
+        assert_eq!(decision.verdict, Verdict::Challenge, "worn out by somebody else, and never a limit");
+        assert_eq!((decision.toll.unwrap().level, decision.prior), (4, None), "nor a dearer challenge");
+    }
+}
+
+#[test]
 fn the_wait_lane_lets_through_after_its_time_and_only_to_where_it_was_signed_for() {
     let gate = gate();
     let page = refusal(&gate, &asking("GET", "/wait", BROWSER), &at(0, 9));

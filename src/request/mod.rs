@@ -14,7 +14,7 @@ use std::borrow::Cow;
 use std::net::IpAddr;
 
 pub use address::{NetworkError, Networks, Prefix, is_public, parse_address, parse_network};
-pub use cookie::{MAX_COOKIES, cookie_values, cookies_without};
+pub use cookie::{MAX_COOKIES, cookie_values, cookies_without, joined_cookie_values};
 pub use facts::{ClientSettings, Hops, Peer, Source, gather};
 pub use header::{Header, Headers, MAX_HEADERS, Single};
 pub use host::{Host, canonical_literal};
