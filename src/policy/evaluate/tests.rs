@@ -502,6 +502,7 @@ fn a_rule_takes_the_networks_of_the_lists_it_names() {
 }
 
 mod behaviour;
+mod disguise;
 
 #[test]
 fn what_cannot_change_the_end_is_not_looked_up() {
