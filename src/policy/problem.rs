@@ -1,6 +1,7 @@
 //! What is wrong, or doubtful, in a file: where, in which rule, and what to do. Drawn as rustc draws its errors.
 //! Decides nothing: whether a problem refuses the file is said by its severity.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
@@ -133,8 +134,34 @@ impl Excerpt {
         let from = if line.len() <= MAX_EXCERPT { 0 } else { from };
         let to = floor(line, from + MAX_EXCERPT);
         let clip = |at: usize| at.clamp(from, to) - from;
-        Self { line: line[from..to].to_owned(), range: clip(range.start)..clip(range.end) }
+        Self { line: without_secrets(&line[from..to]), range: clip(range.start)..clip(range.end) }
     }
+}
+
+/// The shortest piece of a line that may be a secret: tokens have 16 characters or more, keys 43.
+const MIN_SECRET: usize = 16;
+
+/// The line with what may be a secret in stars: where a key ring or a token was named in place of a policy or of settings, its
+/// lines are drawn too.
+fn without_secrets(line: &str) -> String {
+    let piece = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '-' | '_' | '=');
+    let alone = line.trim().chars().all(piece);
+    if !alone && !line.to_ascii_lowercase().contains("secret") {
+        return line.to_owned();
+    }
+    let mut shown = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some(first) = rest.chars().next() {
+        let end =
+            if piece(first) { rest.find(|c| !piece(c)).unwrap_or(rest.len()) } else { first.len_utf8() };
+        if end < MIN_SECRET {
+            shown.push_str(&rest[..end]);
+        } else {
+            shown.extend(std::iter::repeat_n('*', end));
+        }
+        rest = &rest[end..];
+    }
+    shown
 }
 
 impl fmt::Display for Problem {
@@ -172,8 +199,26 @@ impl fmt::Display for Problem {
         if let Some(help) = &self.help {
             group = group.element(Level::HELP.message(help.as_str()));
         }
-        f.write_str(&Renderer::plain().decor_style(DecorStyle::Ascii).render(&[group]))
+        f.write_str(&visible(&Renderer::plain().decor_style(DecorStyle::Ascii).render(&[group])))
     }
+}
+
+/// The text with what would move a terminal's cursor, or turn its lines round, made visible. The renderer does so only for lines
+/// of the file; names of rules and keys are of the file too.
+fn visible(drawn: &str) -> Cow<'_, str> {
+    let hidden = |c: char| {
+        let turns = matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        turns || (c.is_control() && !matches!(c, '\n' | '\t'))
+    };
+    if !drawn.contains(hidden) {
+        return Cow::Borrowed(drawn);
+    }
+    let shown = |c: char| match u32::from(c) {
+        _ if !hidden(c) => c,
+        code @ 0..0x20 => char::from_u32(0x2400 + code).unwrap_or(char::REPLACEMENT_CHARACTER),
+        _ => char::REPLACEMENT_CHARACTER,
+    };
+    Cow::Owned(drawn.chars().map(shown).collect())
 }
 
 /// Why a policy did not load: every problem that refuses it. `Display` draws them all.
