@@ -1,5 +1,6 @@
 //! What a decision says in the log: one line, as long as there are not too many.
 
+use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tracing::field::display;
@@ -9,8 +10,26 @@ use super::{Decision, DecisionId, Face, Gate, Moment, Verdict};
 use crate::clock::Timestamp;
 use crate::request::{Prefix, Request, Unfit};
 
-/// The longest path in a log line, in bytes.
-const MAX_LOGGED: usize = 200;
+/// The longest path in a log line, in bytes, escapes included.
+const MAX_LOGGED: usize = 512;
+
+/// A visitor's bytes, escaped, and cut between two of them.
+struct Logged<'a>(&'a [u8]);
+
+impl fmt::Display for Logged<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut room = MAX_LOGGED;
+        for byte in self.0 {
+            let shown = std::ascii::escape_default(*byte);
+            room = match room.checked_sub(shown.len()) {
+                Some(left) => left,
+                None => return Ok(()),
+            };
+            write!(f, "{shown}")?;
+        }
+        Ok(())
+    }
+}
 
 impl Gate {
     /// One line a decision: a refusal is worth reading, an allow only when asked for. The visitor's texts are escaped and
@@ -44,7 +63,7 @@ impl Gate {
                     network = request.and_then(|r| r.client).map(Prefix::of).map(display),
                     host = request.map(|r| &*r.host),
                     method = request.map(|r| r.method),
-                    path = %path[..path.len().min(MAX_LOGGED)].escape_ascii(),
+                    path = %Logged(path),
                 )
             }};
         }
