@@ -49,7 +49,17 @@ impl SameSite {
     }
 }
 
-/// The settings, compiled: both names and what follows the age.
+/// Which of the cookies a visitor gets and shows.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Slot {
+    /// Whether the visit is over HTTPS.
+    pub https: bool,
+    /// Whether clearances are bound to networks, and this visitor's is one of IPv6. Who comes now over IPv4 and now over IPv6,
+    /// as browsers do, then holds a clearance for each, and neither pushes the other out of its place.
+    pub ipv6: bool,
+}
+
+/// The settings, compiled: the names and what follows the age.
 #[derive(Clone, Debug)]
 pub struct Cookie {
     plain: Form,
@@ -60,6 +70,8 @@ pub struct Cookie {
 #[derive(Clone, Debug)]
 struct Form {
     name: String,
+    /// The name for addresses of IPv6, where they have one of their own.
+    ipv6: String,
     attributes: String,
 }
 
@@ -80,33 +92,41 @@ impl Cookie {
             always_secure: *always_secure,
             plain: Form {
                 name: name.clone(),
+                ipv6: format!("{name}-6"),
                 attributes: format!("; HttpOnly; SameSite={}", plain.as_str()),
             },
             secure: Form {
                 name: format!("__Host-{name}"),
+                ipv6: format!("__Host-{name}-6"),
                 attributes: format!("; Secure; HttpOnly; SameSite={}{chips}", secure.as_str()),
             },
         })
     }
 
-    /// The one name that counts under this scheme: a plain-HTTP attacker can plant the other.
-    pub fn name(&self, https: bool) -> &str {
-        &self.form(https).name
+    /// The one name that counts there: a plain-HTTP attacker can plant the other.
+    pub fn name(&self, slot: Slot) -> &str {
+        self.form(slot.https).name(slot)
     }
 
-    /// Both names: what is cut out of the `Cookie` header on its way to the app.
-    pub fn names(&self) -> [&str; 2] {
-        [&self.secure.name, &self.plain.name]
+    /// Every name: what is cut out of the `Cookie` header on its way to the app.
+    pub fn names(&self) -> [&str; 4] {
+        [&self.secure.name, &self.plain.name, &self.secure.ipv6, &self.plain.ipv6]
     }
 
     /// The value of the one `Set-Cookie` header that hands out a clearance. `max_age` is in seconds.
-    pub fn header(&self, https: bool, sealed_text: &str, max_age: u64) -> String {
-        let Form { name, attributes } = self.form(https);
-        format!("{name}={sealed_text}; Path=/; Max-Age={max_age}{attributes}")
+    pub fn header(&self, slot: Slot, sealed_text: &str, max_age: u64) -> String {
+        let form = self.form(slot.https);
+        format!("{}={sealed_text}; Path=/; Max-Age={max_age}{}", form.name(slot), form.attributes)
     }
 
     const fn form(&self, https: bool) -> &Form {
         if https || self.always_secure { &self.secure } else { &self.plain }
+    }
+}
+
+impl Form {
+    fn name(&self, slot: Slot) -> &str {
+        if slot.ipv6 { &self.ipv6 } else { &self.name }
     }
 }
 
@@ -126,7 +146,7 @@ mod tests {
 
     fn check(same_site: SameSite, partitioned: bool, https: bool, want: &str) {
         let settings = CookieSettings { same_site, partitioned, ..CookieSettings::default() };
-        assert_eq!(Cookie::compile(&settings).unwrap().header(https, "V", 7), want);
+        assert_eq!(Cookie::compile(&settings).unwrap().header(Slot { https, ipv6: false }, "V", 7), want);
     }
 
     #[test]
@@ -151,8 +171,9 @@ mod tests {
     fn where_all_is_https_the_proxys_word_does_not_matter() {
         let settings = CookieSettings { always_secure: true, ..CookieSettings::default() };
         let cookie = Cookie::compile(&settings).unwrap();
-        assert_eq!(cookie.name(false), "__Host-tollgate");
-        assert_eq!(cookie.header(false, "V", 7), cookie.header(true, "V", 7));
+        let (plain, secure) = (Slot::default(), Slot { https: true, ipv6: false });
+        assert_eq!(cookie.name(plain), "__Host-tollgate");
+        assert_eq!(cookie.header(plain, "V", 7), cookie.header(secure, "V", 7));
     }
 
     #[test]
@@ -175,6 +196,12 @@ mod tests {
         ] {
             assert_eq!(named(name).err(), Some(NameError(name.to_owned())));
         }
-        assert_eq!(named("gate_1").unwrap().names(), ["__Host-gate_1", "gate_1"]);
+        assert_eq!(
+            named("gate_1").unwrap().names(),
+            ["__Host-gate_1", "gate_1", "__Host-gate_1-6", "gate_1-6"]
+        );
+        let slot = Slot { https: true, ipv6: true };
+        assert_eq!(named("gate_1").unwrap().name(slot), "__Host-gate_1-6");
+        assert!(named("gate_1").unwrap().header(slot, "V", 7).starts_with("__Host-gate_1-6=V; Path=/; "));
     }
 }

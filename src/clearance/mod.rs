@@ -6,5 +6,5 @@
 mod cookie;
 mod seal;
 
-pub use cookie::{Cookie, CookieSettings, NameError, SameSite};
+pub use cookie::{Cookie, CookieSettings, NameError, SameSite, Slot};
 pub use seal::{Clearance, Lives, Sealed, claimed, issued, open, seal};

@@ -8,7 +8,7 @@ use tracing::warn;
 use super::behaviour::{AGAIN, CLEARANCE, ClearanceId, STEP};
 use super::named::Named;
 use super::{Decision, DecisionId, Face, Gate, Moment, Origin, Shadow, Verdict};
-use crate::clearance::{self, Clearance};
+use crate::clearance::{self, Clearance, Slot};
 use crate::clock::Timestamp;
 use crate::crypto::{Kind, Refusal, Visitor};
 use crate::memory::Counted;
@@ -265,7 +265,14 @@ impl Gate {
 
     /// The name that the clearance's cookie has for this visitor.
     pub(super) fn cookie_name(&self, request: &Request<'_>) -> &str {
-        self.cookie.name(request.scheme == Scheme::Https)
+        self.cookie.name(self.slot(request))
+    }
+
+    /// Which of the cookies this visitor gets and shows.
+    pub(super) fn slot(&self, request: &Request<'_>) -> Slot {
+        let ipv6 =
+            self.settings.challenge.bind_prefix && request.client.is_some_and(|client| client.is_ipv6());
+        Slot { https: request.scheme == Scheme::Https, ipv6 }
     }
 
     /// The facts of a visitor that tokens are bound to, as the settings say.

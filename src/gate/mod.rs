@@ -141,7 +141,7 @@ impl Gate {
     }
 
     /// The names of our cookie, which the app need not see.
-    pub fn cookie_names(&self) -> [&str; 2] {
+    pub fn cookie_names(&self) -> [&str; 4] {
         self.cookie.names()
     }
 

@@ -271,7 +271,7 @@ impl Gate {
     ) -> Response {
         let age = sealed.expires.saturating_sub(moment.now.seconds());
         Response::empty(status)
-            .header("set-cookie", self.cookie.header(request.scheme == Scheme::Https, &sealed.text, age))
+            .header("set-cookie", self.cookie.header(self.slot(request), &sealed.text, age))
             .header("cache-control", "no-store")
             .header("vary", "Cookie")
     }

@@ -1,5 +1,6 @@
 //! The gate from question to answer, without a face: what is allowed, minted, refused and limited, and why.
 
+mod identity;
 mod lookups;
 mod sites;
 

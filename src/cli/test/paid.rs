@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::keys::Keys;
-use crate::clearance::{self, Cookie, CookieSettings, Lives};
+use crate::clearance::{self, Cookie, CookieSettings, Lives, Slot};
 use crate::clock::Timestamp;
 use crate::crypto::{Claims, Kind, Ring, Secret, Visitor};
 use crate::gate::{Challenge, Settings};
@@ -87,6 +87,8 @@ impl Mint {
         };
         let sealed = clearance::seal(&self.ring, &claims, &self.lives)?;
         let cookie = Cookie::compile(&self.cookie).ok()?;
-        Some(format!("{}={}", cookie.name(request.scheme == Scheme::Https), sealed.text))
+        let ipv6 = matches!(prefix, Some(Prefix::V6(_)));
+        let slot = Slot { https: request.scheme == Scheme::Https, ipv6 };
+        Some(format!("{}={}", cookie.name(slot), sealed.text))
     }
 }
