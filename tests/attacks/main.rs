@@ -3,7 +3,9 @@
 //! The table is the file that `TOLLGATE_ATTACKS` names, else `tests/data/attacks.jsonl`; its policy is
 //! `tests/data/attack_fixture.yaml`. Each row gets a gate with the same keys and an empty memory.
 
+mod answers;
 mod ask;
+mod cost;
 mod forge;
 mod grpc;
 mod http;
@@ -11,6 +13,7 @@ mod judge;
 mod probes;
 mod row;
 mod stand;
+mod visit;
 
 use std::path::PathBuf;
 use std::{env, fs};

@@ -1,51 +1,12 @@
 //! Attacks that take more than one question, or that no row can say; and the controls without which a refusal proves nothing.
 
-use std::net::{IpAddr, Ipv4Addr};
-
 use serde_json::{Value, json};
 
-use crate::ask::{Asker, Outcome, forge, http, message};
+use crate::ask::{Asker, forge, http, message};
 use crate::grpc::{Message, entry};
 use crate::http::{Head, Reply};
 use crate::judge::judge;
-use crate::row::Row;
-
-const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
-const BROWSER: &str =
-    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/150.0.0.0 Safari/537.36";
-
-/// A browser's request through a face; `changes` replaces fields of it, and its `headers` are added.
-fn row(face: &str, changes: Value) -> Row {
-    let mut request = json!({
-        "method": "GET", "target": "/page", "host": "example.com", "scheme": "https", "client": "198.51.100.7",
-        "headers": [["user-agent", BROWSER], ["accept", "text/html"]],
-    });
-    if let Value::Object(changes) = changes {
-        for (name, value) in changes {
-            match (name.as_str(), value) {
-                ("headers", Value::Array(more)) => {
-                    request["headers"].as_array_mut().expect("a list").extend(more)
-                }
-                (_, value) => request[name] = value,
-            }
-        }
-    }
-    let row = json!({ "id": "probe", "face": face, "policy": "fixture", "expect": "NOT_ALLOW", "request": request });
-    serde_json::from_value(row).expect("it is a row")
-}
-
-fn answering(text: &str) -> Row {
-    let headers = json!([
-        ["tollgate-answer", text],
-        ["origin", "https://example.com"],
-        ["sec-fetch-site", "same-origin"]
-    ]);
-    row("public", json!({ "method": "POST", "target": "/.tollgate/answer", "headers": headers }))
-}
-
-fn cookie(outcome: &Outcome) -> &str {
-    outcome.header("set-cookie").unwrap_or_else(|| panic!("no cookie in {outcome:?}"))
-}
+use crate::visit::{BROWSER, LOOPBACK, answering, cookie, row};
 
 #[test]
 fn the_right_answer_buys_the_same_clearance_whoever_gives_it_again() {
