@@ -2,9 +2,10 @@
 
 use std::fmt;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 
 use serde_json::Value;
+use socket2::{Domain, Socket, Type};
 
 use crate::program::PATIENCE;
 
@@ -38,6 +39,11 @@ impl Ask {
             headers: headers.map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
             body: Vec::new(),
         }
+    }
+
+    /// A request without any header.
+    pub(crate) fn bare(method: &'static str, target: impl Into<String>) -> Self {
+        Self { method, target: target.into(), headers: Vec::new(), body: Vec::new() }
     }
 
     pub(crate) fn get(target: impl Into<String>) -> Self {
@@ -76,12 +82,27 @@ impl Ask {
     }
 }
 
+impl Ask {
+    /// Sends it over a connection of its own, from this address.
+    pub(crate) fn send_from(&self, to: SocketAddr, from: Ipv4Addr) -> Reply {
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket can be made");
+        socket
+            .bind(&SocketAddr::from((from, 0)).into())
+            .unwrap_or_else(|e| panic!("cannot ask from {from}: {e}"));
+        socket.connect(&to.into()).unwrap_or_else(|e| panic!("cannot connect to {to}: {e}"));
+        Connection::over(socket.into()).send(self)
+    }
+}
+
 /// A connection that is kept, for tests of what follows on it.
 pub(crate) struct Connection(BufReader<TcpStream>);
 
 impl Connection {
     pub(crate) fn open(to: SocketAddr) -> Self {
-        let stream = TcpStream::connect(to).unwrap_or_else(|e| panic!("cannot connect to {to}: {e}"));
+        Self::over(TcpStream::connect(to).unwrap_or_else(|e| panic!("cannot connect to {to}: {e}")))
+    }
+
+    fn over(stream: TcpStream) -> Self {
         stream.set_read_timeout(Some(PATIENCE)).expect("not zero");
         stream.set_write_timeout(Some(PATIENCE)).expect("not zero");
         Self(BufReader::new(stream))

@@ -138,6 +138,11 @@ impl Site {
         (self.address, 9002).into()
     }
 
+    /// Tollgate's own `grpc` listener.
+    pub(crate) fn grpc(&self) -> SocketAddr {
+        (self.address, 9001).into()
+    }
+
     /// Where Envoy's own counters are.
     pub(crate) fn envoy_admin(&self) -> SocketAddr {
         (self.address, 9901).into()
@@ -229,7 +234,9 @@ fn start_gate(front: Front, address: Ipv4Addr, flags: &[String], folder: &Path) 
     for (flag, port) in [("--grpc", 9001), ("--http", 9002), ("--admin", 9003)] {
         command.arg(flag).arg(format!("{address}:{port}"));
     }
-    command.arg("--policy").arg(repository().join("tests/proxies/policy.yaml"));
+    if !flags.iter().any(|flag| flag == "--policy") {
+        command.arg("--policy").arg(repository().join("tests/proxies/policy.yaml"));
+    }
     if front != Front::Nginx {
         command.arg("--config").arg(repository().join("examples/envoy/tollgate.yaml"));
     }
