@@ -270,6 +270,11 @@ impl Gate {
         moment: &Moment,
     ) -> Response {
         let age = sealed.expires.saturating_sub(moment.now.seconds());
+        if self.visitors_scheme(request) == Scheme::Http && self.state.first_over_http() {
+            warn!(
+                "a clearance went out over plain http, where others can read it or plant one of theirs; if visitors come over https, have the proxy say so in x-forwarded-proto, or set `cookie.secure: always`"
+            );
+        }
         Response::empty(status)
             .header("set-cookie", self.cookie.header(self.slot(request), &sealed.text, age))
             .header("cache-control", "no-store")

@@ -1,6 +1,6 @@
 //! What outlives a reload: the counters, the limits and what is remembered of visitors.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -42,6 +42,8 @@ pub struct State {
     wait: Pace,
     logged: AtomicU64,
     pub(super) lines: Lines,
+    /// Whether it was said that clearances go out over plain HTTP.
+    told_of_http: AtomicBool,
     steps: Mutex<Steps>,
     /// The load averages, as the bits of floating-point numbers.
     load: [AtomicU64; 3],
@@ -71,6 +73,7 @@ impl State {
             wait: Pace::new(settings.limits.wait),
             logged: AtomicU64::new(0),
             lines: Lines::default(),
+            told_of_http: AtomicBool::new(false),
             steps: Mutex::default(),
             load: Default::default(),
         }
@@ -148,6 +151,11 @@ impl State {
     pub(super) fn log_due(&self, now: Timestamp) -> bool {
         let second = now.seconds();
         self.logged.swap(second, Ordering::Relaxed) != second
+    }
+
+    /// Whether this is the first clearance of the process that goes out over plain HTTP.
+    pub(super) fn first_over_http(&self) -> bool {
+        !self.told_of_http.swap(true, Ordering::Relaxed)
     }
 
     /// The limiter of answers, by network. Visitors without address evidence share one cell.

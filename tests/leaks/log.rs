@@ -1,5 +1,13 @@
-//! Whatever a visitor sends, a line of the log is one line, of printable characters, and short.
+//! What the log says: whatever a visitor sends, one line, of printable characters, and short; and once, what weakens a site.
 
+use std::time::Duration;
+
+use tollgate::challenge::{Stamp, answer_text, issue_work, policy_id, solve};
+use tollgate::clock::Clock;
+use tollgate::crypto::{Entry, Ring, Secret, State as KeyState, Visitor};
+
+use crate::canary::KEY;
+use crate::commands::folder;
 use crate::serving::{Gate, Way};
 
 /// Bytes with which others have forged lines, hidden text, or set a terminal off.
@@ -60,6 +68,47 @@ fn no_visitor_forges_a_line() {
             }
         }
     }
+}
+
+#[test]
+fn what_weakens_a_site_is_said_once() {
+    let ring =
+        Ring::new(&[Entry { id: 3, state: KeyState::Sign, secret: Secret::new(KEY) }]).expect("a ring");
+    let visitor = Visitor { host: "a.example", agent: b"x", net: b"", ja4: b"" };
+    let stamp = |id| Stamp {
+        ring: &ring,
+        visitor: &visitor,
+        policy: policy_id("default"),
+        id: [id; 16],
+        now: Clock::System.now(),
+        ttl: Duration::from_secs(300),
+    };
+    let answer = |id, scheme: &str| {
+        let token = issue_work(&stamp(id), 14, 12);
+        let text = answer_text(&token, &solve(&token));
+        format!(
+            "POST /.tollgate/answer HTTP/1.1\r\nHost: a.example\r\nUser-Agent: x\r\nConnection: close\r\nX-Forwarded-Proto: {scheme}\r\nTollgate-Answer: {text}\r\n\r\n"
+        )
+    };
+    let gate = Gate::start_in(folder(), &[]);
+    for (id, scheme, name) in
+        [(1, "https", "__Host-tollgate"), (2, "http", "tollgate"), (3, "http", "tollgate")]
+    {
+        let reply = gate.send("http", answer(id, scheme).as_bytes());
+        assert!(reply.contains(&format!("set-cookie: {name}=")), "{reply}");
+        assert_eq!(reply.contains("; Secure"), scheme == "https", "{reply}");
+    }
+    let (_, log) = gate.end();
+    assert_eq!(log.matches("over plain http").count(), 1, "{log}");
+
+    let gate = Gate::start(&[], "trust: {peers: []}\n");
+    for (way, status) in [("auth/nginx", "500"), ("auth/forward", "503"), ("check/robots.txt", "503")] {
+        let facts = "X-Forwarded-Uri: /robots.txt\r\nX-Forwarded-Host: a.example\r\nConnection: close\r\n";
+        let reply = gate.send("http", format!("GET /{way} HTTP/1.1\r\nHost: g\r\n{facts}\r\n").as_bytes());
+        assert_eq!(&reply[9..12], status, "{way}");
+    }
+    let (_, log) = gate.end();
+    assert_eq!(log.matches("no trusted peers").count(), 1, "{log}");
 }
 
 /// Whether a character turns text round or takes no room.

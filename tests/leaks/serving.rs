@@ -66,7 +66,7 @@ impl Gate {
     }
 
     /// Sends bytes to a listener, and reads what comes back until the end.
-    fn send(&self, listener: &str, request: &[u8]) -> String {
+    pub(crate) fn send(&self, listener: &str, request: &[u8]) -> String {
         let mut stream = TcpStream::connect(self.at(listener)).expect("it listens");
         stream.set_read_timeout(Some(Duration::from_secs(30))).expect("not zero");
         // A server that has seen enough closes early.

@@ -11,6 +11,7 @@ mod site;
 mod basics;
 mod behaviour;
 mod bodies;
+mod cache;
 mod differential;
 mod drain;
 mod example;

@@ -313,6 +313,59 @@ fn the_script_is_text_and_named_by_its_content() {
 }
 
 #[test]
+fn the_scripts_reload_where_they_are_and_take_no_target_from_anywhere() {
+    for (name, script) in
+        [("page.js", include_str!("assets/page.js")), ("guard.js", include_str!("assets/guard.js"))]
+    {
+        for (at, word) in script.match_indices("location") {
+            let used = &script[at + word.len()..];
+            assert!(
+                used.starts_with(".reload()") || used.starts_with(".hostname"),
+                "{name}: {word}{used:.30}"
+            );
+        }
+        let sources =
+            ["referrer", "Storage", "opener", "document.cookie", "'message'", "URLSearchParams", "pushState"];
+        for source in sources {
+            assert!(!script.contains(source), "{name} reads {source}");
+        }
+        // The one link that a script makes is the lane's, which is signed.
+        let links: Vec<_> = script.matches(".href").collect();
+        assert_eq!(links.len(), script.matches("lane.href = job.wait").count(), "{name}");
+    }
+}
+
+#[test]
+fn every_address_on_a_page_is_of_this_site() {
+    let hostile = ChallengeView { host: "evil.example", original: "//evil.example/x", ..view() };
+    let gate = pages();
+    let mut pages: Vec<_> = [view(), hostile].iter().map(|view| gate.challenge(view).html).collect();
+    pages.push(notice(Notice::Early { seconds: 3, url: WAIT }));
+    pages.push(notice(Notice::CookiesBlocked { url: Some("/a") }));
+    pages.push(notice(Notice::Allowed));
+    let mut found = 0;
+    for page in &pages {
+        for (at, attribute) in
+            [" href=", " src=", " action=", "url=", "\"wait\":", "\"script\":", "\"prefix\":"]
+                .iter()
+                .flat_map(|attribute| page.match_indices(attribute))
+        {
+            let value = page[at + attribute.len()..].trim_start_matches(['"', '\'']);
+            // An empty one is the page itself.
+            let own = value.starts_with('>')
+                || value.starts_with('/') && !value.starts_with("//") && !value.starts_with("/\\");
+            assert!(
+                own || value.starts_with("data:,") || value.starts_with("mailto:help@example.org"),
+                "{attribute}{value:.60}"
+            );
+            found += usize::from(own);
+        }
+        assert!(!page.contains("http://") && !page.contains("https://"), "an absolute address");
+    }
+    assert!(found > 15, "{found}");
+}
+
+#[test]
 fn the_policy_of_pages_is_exact() {
     assert_eq!(
         pages().security_policy("N"),
