@@ -57,6 +57,15 @@ pub(super) fn resolve(
         let paths = if glob { expand(&folder, import, files) } else { vec![folder.join(import)] };
         paths.iter().for_each(|path| files.note(path));
         let paths: Vec<_> = paths.into_iter().filter(|p| p.exists()).collect();
+        if let Some((path, real)) =
+            paths.iter().find_map(|path| Some((path, outside(&folder, import, path)?)))
+        {
+            return Err(format!(
+                "`{}` is a link that leads out of its folder, to `{}`; if that file is meant, name it by this path",
+                path.display(),
+                real.display()
+            ));
+        }
         let same = |a: &[PathBuf], b: &[PathBuf]| canonical(a) == canonical(b);
         if !paths.is_empty() && !found.iter().any(|f| same(f, &paths)) {
             found.push(paths);
@@ -75,6 +84,20 @@ pub(super) fn resolve(
             other[0].display()
         )),
     }
+}
+
+/// Where a relative path really leads, if a link on the way takes it out of the folder that it starts from: whoever may
+/// put a link among the rules need not be one who may read whatever file it names, and errors draw lines of it. Links that stay
+/// inside are fine, as in a mounted ConfigMap, and so is a `..` that the path itself says.
+fn outside(folder: &Path, import: &str, path: &Path) -> Option<PathBuf> {
+    let import = Path::new(import);
+    if import.is_absolute() {
+        return None;
+    }
+    let up = import.components().take_while(|part| matches!(part, Component::ParentDir));
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let start = fs::canonicalize(folder.join(up.collect::<PathBuf>())).ok()?;
+    fs::canonicalize(path).ok().filter(|real| !real.starts_with(start))
 }
 
 fn embedded_targets(name: &str) -> Result<Vec<Target>, String> {

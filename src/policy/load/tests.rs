@@ -3,6 +3,8 @@
 use super::super::{LINTS, Loaded, Severity};
 use super::*;
 
+mod hostile;
+
 fn load(text: &str) -> Result<Loaded, LoadError> {
     Loader::default().load(&Source::Text { name: "p.yaml".to_owned(), text: text.to_owned() })
 }
