@@ -28,8 +28,13 @@ pub(crate) fn write(node: &Node, indent: usize, out: &mut String) {
 
 /// Writes a key and its value.
 pub(crate) fn write_entry(entry: &Entry, indent: usize, out: &mut String) {
+    let before = out.len();
     // A plain `<<` would merge.
     write_text(&entry.key, entry.key != "<<", out);
+    if out.len() - before > MAX_KEY {
+        out.insert_str(before, "? ");
+        begin_line(1, indent, out);
+    }
     out.push(':');
     let nested = match &entry.value.value {
         Value::List(items) => !items.is_empty(),
@@ -43,6 +48,9 @@ pub(crate) fn write_entry(entry: &Entry, indent: usize, out: &mut String) {
     }
     write(&entry.value, indent + 2, out);
 }
+
+/// The longest key, in bytes as it is written, that stands on one line with its value; YAML allows 1024 characters.
+const MAX_KEY: usize = 1000;
 
 fn begin_line(at: usize, indent: usize, out: &mut String) {
     if at > 0 {
@@ -154,6 +162,8 @@ mod tests {
         ] {
             check(text);
         }
+        let long = "\\a".repeat(200);
+        check(&format!("- a: {{\"{long}\": [b, {{\"{long}x\": c}}], \"{long}y\": {{d: e}}}}\n  f: g"));
     }
 
     proptest! {
