@@ -494,6 +494,11 @@ fn every_refusal_is_for_this_visitor_only() {
     }
     assert_eq!(header(&html, "content-type"), Some("text/html; charset=utf-8"));
     assert_eq!(header(&html, "tollgate-challenge"), None);
+    assert_eq!(header(&html, "referrer-policy"), Some("same-origin"));
+    assert_eq!(header(&html, "cross-origin-resource-policy"), Some("same-origin"));
+    let again = refusal(&gate, &asking("GET", "/pay", BROWSER), &at(0, 2));
+    let policies = [&html, &again].map(|response| header(response, "content-security-policy").unwrap());
+    assert_ne!(policies[0], policies[1], "a nonce is used once");
     assert_eq!(header(&json, "content-type"), Some("application/problem+json"));
     assert!(header(&json, "tollgate-challenge").is_some());
     assert!(image.body().is_empty() && header(&image, "tollgate-challenge").is_some());

@@ -38,7 +38,7 @@ impl Folder {
     }
 
     /// Runs a command; its exit code, and all that it printed.
-    fn run(&self, arguments: &[&str], environment: &[(&str, &str)]) -> (i32, String) {
+    pub(crate) fn run(&self, arguments: &[&str], environment: &[(&str, &str)]) -> (i32, String) {
         let mut command = self.command(arguments);
         command.envs(environment.iter().copied());
         let mut child = command

@@ -4,5 +4,6 @@
 
 mod canary;
 mod commands;
+mod exposure;
 mod log;
 mod serving;

@@ -61,7 +61,7 @@ impl Gate {
         Self { child, log: Some(log), said, addresses, _folder: folder, runtime }
     }
 
-    fn at(&self, listener: &str) -> SocketAddr {
+    pub(crate) fn at(&self, listener: &str) -> SocketAddr {
         self.addresses[listener].as_str().and_then(|a| a.parse().ok()).expect("it listens")
     }
 
