@@ -85,6 +85,38 @@ fn disguised() -> impl Strategy<Value = (String, String)> {
     )
 }
 
+#[test]
+fn inputs_are_values_and_never_text_of_a_policy() {
+    let rules = r#"bots:
+- {name: a, action: ALLOW, expression: 'path == "/open" && userAgent == "good"'}
+- {name: b, action: ALLOW, expression: 'headers["X-A"].matches("^yes$") || "q" in query'}
+- {name: c, action: ALLOW, path_regex: ^/free$}
+- {name: z, action: DENY, path_regex: .*}
+"#;
+    let policy = policy(rules);
+    for text in [
+        r#"/open" || true || ""#,
+        r#"/open"&&true||path!=""#,
+        "/free|.*",
+        "/free$)|(",
+        "/(?i)FREE",
+        "/free\n",
+        "/${path}",
+        "/{{true}}",
+        "/*yaml",
+        "/' , action: ALLOW, x: '",
+    ] {
+        let target = text.replace(' ', "%20").replace('"', "%22").replace('\n', "%0A");
+        for target in [target.as_str(), "/x"] {
+            let headers: &[(&str, &[u8])] = &[("User-Agent", text.as_bytes()), ("X-A", text.as_bytes())];
+            let visit = Visit { target, headers, ..VISIT };
+            visit.to(&policy, &mut (), |outcome| assert_eq!(outcome.rule, "bot/z", "{text}"));
+        }
+    }
+    let control = Visit { target: "/free", ..VISIT };
+    control.to(&policy, &mut (), |outcome| assert_eq!(outcome.rule, "bot/c"));
+}
+
 fn action(policy: &Policy, target: &str) -> Action {
     Visit { target, ..VISIT }.to(policy, &mut (), |outcome| outcome.action)
 }
