@@ -8,7 +8,7 @@ use crate::clock::Timestamp;
 use crate::crypto::Kind;
 use crate::memory::{Counted, Deed, Fate, Limit, Pace, Sight};
 use crate::policy::{By, LimitRule, Rate, Toll};
-use crate::request::{Request, Scheme, Single, Wants, cookie_values};
+use crate::request::{Request, Single, Wants};
 use crate::signal::{self, Finding};
 
 /// The id of a clearance.
@@ -32,8 +32,7 @@ impl Gate {
         let mut figures = self.state.memory.tell(sight, None, now);
         // All that came along are told of, the worst of each: one that nobody shares must not hide another. A forged one says
         // nothing good about who sends it, so none is proved.
-        let name = self.cookie.name(request.scheme == Scheme::Https);
-        for id in cookie_values(&request.headers, name).filter_map(clearance::claimed) {
+        for id in self.held(request).filter_map(clearance::claimed) {
             self.state.memory.tell_clearance(&id, now, &mut figures);
         }
         figures.set(Figure::Attack, self.state.alarm.level(now).into());

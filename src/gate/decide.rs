@@ -234,9 +234,13 @@ impl Gate {
         level: u8,
         wanted: impl FnMut(&Clearance) -> bool,
     ) -> Result<Clearance, Option<Refusal>> {
+        self.first(self.held(request), request, now, accepts, level, wanted)
+    }
+
+    /// The texts that may be clearances: first those that nobody but this host can have set, where it can be told.
+    pub(super) fn held<'a, 'h>(&'h self, request: &'h Request<'a>) -> impl Iterator<Item = &'a [u8]> + 'h {
         let name = self.cookie_name(request);
-        let texts = cookie_values(&request.headers, name).chain(joined_cookie_values(&request.headers, name));
-        self.first(texts, request, now, accepts, level, wanted)
+        cookie_values(&request.headers, name).chain(joined_cookie_values(&request.headers, name))
     }
 
     /// The same of these texts.

@@ -58,6 +58,7 @@ fn asked(gate: &Gate, client: [u8; 4], seed: u8) -> usize {
         seed: Seed::from_bytes(&[seed; 48]),
         known: Vec::new(),
         origin: None,
+        learn: true,
     };
     let Answer::Refuse(_, response) = gate.answer(Face::Check, None, &Request::new(parts), &moment) else {
         panic!("a browser is challenged")

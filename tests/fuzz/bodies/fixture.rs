@@ -95,6 +95,7 @@ pub(crate) fn moment() -> Moment {
         seed: Seed::from_bytes(&[5; 48]),
         known: Vec::new(),
         origin: None,
+        learn: true,
     }
 }
 

@@ -89,7 +89,7 @@ fn disguised() -> impl Strategy<Value = (String, String)> {
 fn inputs_are_values_and_never_text_of_a_policy() {
     let rules = r#"bots:
 - {name: a, action: ALLOW, expression: 'path == "/open" && userAgent == "good"'}
-- {name: b, action: ALLOW, expression: 'headers["X-A"].matches("^yes$") || "q" in query'}
+- {name: b, action: ALLOW, expression: '"X-A" in headers && headers["X-A"].matches("^yes$") || "q" in query'}
 - {name: c, action: ALLOW, path_regex: ^/free$}
 - {name: z, action: DENY, path_regex: .*}
 "#;
