@@ -1,6 +1,6 @@
 //! The bodies of the targets, as the test `tests/fuzz` has them.
 
-#[allow(dead_code, reason = "what only the test asks for")]
+#[expect(dead_code, reason = "what only the test asks for")]
 #[path = "../../tests/fuzz/bodies/mod.rs"]
 mod bodies;
 

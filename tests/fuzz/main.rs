@@ -28,7 +28,7 @@ fn corpus(target: &str) -> Vec<Vec<u8>> {
         .collect()
 }
 
-fn feed(target: &str, body: fn(&[u8]), input: &[u8]) {
+fn feed(target: &str, body: bodies::Body, input: &[u8]) {
     if catch_unwind(|| body(input)).is_err() {
         panic!("{target} fails on b\"{}\"", input.escape_ascii());
     }

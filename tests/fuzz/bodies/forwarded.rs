@@ -78,12 +78,24 @@ impl<'a> Input<'a> {
 }
 
 /// What a request comes down to.
-fn facts(
-    request: &Result<Request<'_>, Unfit>,
-) -> Result<(String, Vec<u8>, String, &'static str, Option<IpAddr>), Unfit> {
+#[derive(Debug, PartialEq)]
+struct Facts {
+    method: String,
+    target: Vec<u8>,
+    host: String,
+    scheme: &'static str,
+    client: Option<IpAddr>,
+}
+
+fn facts(request: &Result<Request<'_>, Unfit>) -> Result<Facts, Unfit> {
     let request = request.as_ref().map_err(|unfit| *unfit)?;
-    let (target, host) = (request.target.raw.to_vec(), request.host.to_string());
-    Ok((request.method.to_owned(), target, host, request.scheme.as_str(), request.client))
+    Ok(Facts {
+        method: request.method.to_owned(),
+        target: request.target.raw.to_vec(),
+        host: request.host.to_string(),
+        scheme: request.scheme.as_str(),
+        client: request.client,
+    })
 }
 
 pub(crate) fn run(bytes: &[u8]) {

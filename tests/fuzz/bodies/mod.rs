@@ -17,8 +17,11 @@ mod question;
 mod readings;
 mod token;
 
+/// What is done with an input.
+pub(crate) type Body = fn(&[u8]);
+
 /// Every target: its name, which its corpus has too, and its body.
-pub(crate) const TARGETS: &[(&str, fn(&[u8]))] = &[
+pub(crate) const TARGETS: &[(&str, Body)] = &[
     ("accept_language", accept_language::run),
     ("answer", answer::run),
     ("check_request", check_request::run),
