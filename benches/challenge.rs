@@ -8,7 +8,6 @@ use tollgate::challenge::{Check, Limits, Stamp, answer_text, issue_work, policy_
 use tollgate::clearance::{Lives, open, seal};
 use tollgate::clock::Timestamp;
 use tollgate::crypto::{Claims, Kind, Refusal, Ring, Secret, Visitor};
-use tollgate::memory::{Limit, Limiter};
 
 const AGENT: &[u8] =
     b"Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/153.0.0.0 Safari/537.36";
@@ -64,16 +63,5 @@ fn clearance(c: &mut Criterion) {
     });
 }
 
-fn memory(c: &mut Criterion) {
-    let limiter = Limiter::new(Limit { count: 600, per: Duration::from_secs(60), burst: 120 }, 10_000);
-    let mut millis = 1_800_000_000_000;
-    c.bench_function("memory/take", |b| {
-        b.iter(|| {
-            millis += 100;
-            limiter.take(black_box(&[3u8; 16]), Timestamp::from_millis(millis))
-        });
-    });
-}
-
-criterion_group!(benches, challenge, clearance, memory);
+criterion_group!(benches, challenge, clearance);
 criterion_main!(benches);

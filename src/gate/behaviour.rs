@@ -187,6 +187,7 @@ pub(super) fn went_there(request: &Request<'_>) -> bool {
 pub(super) const CLEARANCE: u64 = 1;
 pub(super) const AGAIN: u64 = 2;
 const ANSWERED: u64 = 3;
+pub(super) const ANSWERS: u64 = 4;
 
 fn pace(rate: &Rate) -> Pace {
     Pace::new(Limit { count: rate.count, per: rate.per, burst: rate.burst })

@@ -227,10 +227,8 @@ impl Gate {
         if cookie_values(&request.headers, name).any(|held| bool::from(held.ct_eq(sealed.text.as_bytes()))) {
             return Ok(sealed);
         }
-        let network = request.client.map(Prefix::of);
         self.state
-            .answers()
-            .take(&network, moment.now)
+            .answer(request.client, moment.now)
             .map_err(|wait| (Refusal::Many, wait.as_secs() + 1))?;
         answer.verify().map_err(refused)?;
         if self.learns(self.of_host(request), request, moment) {

@@ -1,5 +1,6 @@
 //! What outlives a reload: the counters, the limits and what is remembered of visitors.
 
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -7,18 +8,15 @@ use std::time::Duration;
 use prometheus_client::metrics::counter::Counter;
 use tracing::warn;
 
+use super::behaviour::ANSWERS;
 use super::decide::Mode;
 use super::log::Lines;
 use super::{Decision, Face, Settings, Verdict};
 use crate::behaviour::{Signal, Signals};
 use crate::clock::{Clock, Steps, Timestamp};
 use crate::crypto::Kind;
-use crate::memory::{Alarm, Counted, Limit, Limiter, Memory, Pace};
+use crate::memory::{Alarm, Counted, Limit, Memory, Pace};
 use crate::metrics::{Metrics, Tally};
-use crate::request::Prefix;
-
-/// The most networks whose answers are counted; full they take about 8 MB.
-const NETWORKS: u64 = 20_000;
 
 /// How often one clearance that did too much is challenged again before it is limited.
 const AGAIN: Limit = Limit { count: 10, per: Duration::from_secs(60), burst: 10 };
@@ -37,7 +35,7 @@ pub struct State {
     pub(super) again: Pace,
     decisions: [[Tally; Verdict::ALL.len()]; Face::ALL.len()],
     signals: [Counter; Signal::COUNT],
-    answers: Limiter<Option<Prefix>>,
+    answers: Pace,
     work: Pace,
     wait: Pace,
     logged: AtomicU64,
@@ -68,7 +66,7 @@ impl State {
             alarm: Alarm::new(settings.marks.map(|mark| mark.saturating_mul(cores))),
             once: Pace::new(ONCE),
             again: Pace::new(AGAIN),
-            answers: Limiter::new(settings.limits.answers, NETWORKS),
+            answers: Pace::new(settings.limits.answers),
             work: Pace::new(settings.limits.work),
             wait: Pace::new(settings.limits.wait),
             logged: AtomicU64::new(0),
@@ -158,9 +156,9 @@ impl State {
         !self.told_of_http.swap(true, Ordering::Relaxed)
     }
 
-    /// The limiter of answers, by network. Visitors without address evidence share one cell.
-    pub(super) fn answers(&self) -> &Limiter<Option<Prefix>> {
-        &self.answers
+    /// Counts an answer of a network, unless it came too early. Visitors without address evidence count as one network.
+    pub(super) fn answer(&self, client: Option<IpAddr>, now: Timestamp) -> Result<(), Duration> {
+        self.memory.take(&self.answers, ANSWERS, Counted::Network(client), now)
     }
 
     /// How often a clearance of this kind may be shown.

@@ -36,8 +36,7 @@ impl Gate {
         };
         match self.check(request, moment, |check| check.wait(token.text().as_bytes())).and_then(|paid| {
             // An identity that was waited for counts against its network as one that was worked for does.
-            let network = request.client.map(Prefix::of);
-            self.state.answers().take(&network, moment.now).map_err(|_| Refusal::Many)?;
+            self.state.answer(request.client, moment.now).map_err(|_| Refusal::Many)?;
             self.seal(&paid)
         }) {
             Ok(sealed) => {

@@ -57,3 +57,102 @@ impl Pace {
 fn micros(now: Timestamp) -> u64 {
     now.millis().saturating_mul(1000)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MINUTE: Limit = Limit { count: 60, per: Duration::from_secs(60), burst: 3 };
+
+    fn at(seconds: f64) -> Timestamp {
+        Timestamp::from_seconds(1_800_000_000).after(Duration::from_secs_f64(seconds))
+    }
+
+    /// One client under a limit.
+    struct Client {
+        pace: Pace,
+        arrival: u64,
+    }
+
+    impl Client {
+        fn new(limit: Limit) -> Self {
+            Self { pace: Pace::new(limit), arrival: 0 }
+        }
+
+        fn take(&mut self, now: Timestamp) -> Result<(), Duration> {
+            let next = self.pace.next(self.arrival, now).ok_or_else(|| self.pace.early(self.arrival, now))?;
+            self.arrival = next;
+            Ok(())
+        }
+    }
+
+    /// Calls at these seconds, and after how many seconds each was told to come back.
+    fn check(limit: Limit, calls: &[(f64, Option<f64>)]) {
+        let mut client = Client::new(limit);
+        for (when, want) in calls {
+            let got = client.take(at(*when));
+            assert_eq!(got.err().map(|d| d.as_secs_f64()), *want, "at {when}");
+        }
+    }
+
+    #[test]
+    fn a_burst_passes_and_then_the_even_pace() {
+        check(
+            MINUTE,
+            &[
+                (0.0, None),
+                (0.0, None),
+                (0.0, None),
+                (0.0, Some(1.0)),
+                (0.5, Some(0.5)),
+                (1.0, None),
+                (1.0, Some(1.0)),
+            ],
+        );
+    }
+
+    #[test]
+    fn rest_brings_the_burst_back_but_no_more() {
+        check(MINUTE, &[(0.0, None), (100.0, None), (100.0, None), (100.0, None), (100.0, Some(1.0))]);
+    }
+
+    #[test]
+    fn what_was_refused_is_not_counted() {
+        let calls: Vec<_> = std::iter::repeat_n((0.0, Some(1.0)), 50).collect();
+        check(MINUTE, &[&[(0.0, None); 3][..], &calls, &[(1.0, None)]].concat());
+    }
+
+    #[test]
+    fn a_limit_of_zero_is_a_limit_of_one() {
+        check(Limit { count: 0, per: Duration::from_secs(60), burst: 0 }, &[(0.0, None), (0.0, Some(60.0))]);
+    }
+
+    #[test]
+    fn fast_paces_are_finer_than_the_clock() {
+        let mut client = Client::new(Limit { count: 5_000, per: Duration::from_secs(1), burst: 5 });
+        let mut passed = |ms: f64| (0..20).filter(|_| client.take(at(ms / 1000.0)).is_ok()).count();
+        assert_eq!([passed(0.0), passed(1.0), passed(2.0)], [5, 5, 5]);
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_locks_nobody_out() {
+        let hour = 3600.0;
+        check(
+            MINUTE,
+            &[(hour, None), (hour, None), (hour, None), (0.0, None), (0.0, Some(1.0)), (1.0, None)],
+        );
+        check(MINUTE, &[(0.5, None), (0.5, None), (0.5, None), (0.0, Some(1.5)), (1.5, None)]);
+    }
+
+    #[test]
+    fn no_moment_and_no_limit_breaks_the_arithmetic() {
+        for per in [Duration::ZERO, Duration::from_millis(1), Duration::MAX] {
+            for (count, burst) in [(0, 0), (1, 1), (u32::MAX, u32::MAX)] {
+                let mut client = Client::new(Limit { count, per, burst });
+                for now in [0, 1, u64::MAX, 0, u64::MAX / 2] {
+                    let _ = client.take(Timestamp::from_millis(now));
+                }
+            }
+        }
+    }
+}

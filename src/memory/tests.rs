@@ -162,6 +162,18 @@ fn limits_count_apart_by_limit_and_by_whom() {
 }
 
 #[test]
+fn threads_share_one_budget() {
+    let memory = memory();
+    let pace = Pace::new(Limit { count: 60, per: Duration::from_secs(60), burst: 100 });
+    let calls = || (0..100).filter(|_| memory.take(&pace, 1, Counted::Everybody, at(0)).is_ok()).count();
+    let passed: usize = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..4).map(|_| scope.spawn(calls)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+    });
+    assert_eq!(passed, 100);
+}
+
+#[test]
 fn a_million_clients_take_no_more_than_was_said() {
     let memory = Memory::new(4 << 20, &[7; 16]);
     assert!(memory.max_bytes() <= 4 << 20 && memory.max_bytes() > 3 << 20);
