@@ -46,6 +46,8 @@ pub struct Key {
     pub binding: Mac,
     /// Signs the canaries of challenge pages.
     pub canary: Mac,
+    /// Names what replicas tell each other, and what is written to a file.
+    pub memory: Mac,
     /// Signs the way back of the no-script lane.
     pub way_back: Mac,
 }
@@ -69,6 +71,7 @@ impl Key {
             clearance: sub("clearance"),
             binding: sub("binding"),
             canary: sub("canary"),
+            memory: sub("memory"),
             way_back: sub("return"),
         }
     }
@@ -123,6 +126,12 @@ impl Ring {
     /// The key that new tokens are made with.
     pub fn signing(&self) -> &Key {
         &self.signing
+    }
+
+    /// Every key that tokens are checked with, the one that signs first.
+    pub fn valid(&self) -> impl Iterator<Item = &Key> {
+        let others = self.keys.iter().flatten().filter(|key| key.id != self.signing.id);
+        std::iter::once(&self.signing).chain(others).map(|key| &**key)
     }
 
     /// The key with this id, unless it is unknown or retired.

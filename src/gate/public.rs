@@ -227,9 +227,7 @@ impl Gate {
         if cookie_values(&request.headers, name).any(|held| bool::from(held.ct_eq(sealed.text.as_bytes()))) {
             return Ok(sealed);
         }
-        self.state
-            .answer(request.client, moment.now)
-            .map_err(|wait| (Refusal::Many, wait.as_secs() + 1))?;
+        self.state.answer(request.client, moment.now).map_err(|wait| (Refusal::Many, wait.as_secs() + 1))?;
         answer.verify().map_err(refused)?;
         if self.learns(self.of_host(request), request, moment) {
             self.solved(request, &answer.paid().id, moment.now);

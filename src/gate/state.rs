@@ -64,7 +64,7 @@ impl State {
             metrics,
             memory,
             alarm: Alarm::new(settings.marks.map(|mark| mark.saturating_mul(cores))),
-            once: Pace::new(ONCE),
+            once: Pace::alone(ONCE),
             again: Pace::new(AGAIN),
             answers: Pace::new(settings.limits.answers),
             work: Pace::new(settings.limits.work),

@@ -118,6 +118,11 @@ impl Client {
         self.reputation.add(-8.0, now);
     }
 
+    /// What it has to its name.
+    pub(super) fn reputation(&mut self) -> &mut Reputation {
+        &mut self.reputation
+    }
+
     /// Pages of a list come one after another; a page in between that counts something else sets back by one.
     fn step(&mut self, sight: &Sight) {
         if self.rhythm.gaps() == 0 {

@@ -5,14 +5,18 @@
 //! it is known what became of it ([`Memory::record`]); what was there before is told on demand ([`Memory::tell`]).
 
 mod alarm;
+mod arrival;
 mod clearance;
 mod client;
+mod exchange;
 mod fingerprint;
 mod key;
 mod network;
+mod outbox;
 mod pace;
 mod reputation;
 mod rhythm;
+pub mod shared;
 mod sight;
 mod site;
 mod sketch;
@@ -23,11 +27,13 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 pub use alarm::{Alarm, Marks};
+use arrival::Arrival;
 use clearance::Clearance;
 use client::Client;
 use fingerprint::Fingerprint;
 use key::{Keys, Kind};
 use network::{Network, Told};
+use outbox::{Note, Outbox, Subject};
 pub use pace::{Limit, Pace};
 pub use sight::Sight;
 use site::Site;
@@ -95,8 +101,11 @@ pub struct Memory {
     fingerprints: Table<Fingerprint>,
     clearances: Table<Clearance>,
     sites: Table<Site>,
-    /// Arrival times of limits.
-    arrivals: Table<u64>,
+    arrivals: Table<Arrival>,
+    /// What is to be told to others; none where there are no others.
+    outbox: Option<Outbox>,
+    /// A 64th of the bytes.
+    share: usize,
 }
 
 impl Memory {
@@ -113,12 +122,14 @@ impl Memory {
             clearances: Table::new(5 * share),
             sites: Table::new(share),
             arrivals: Table::new(4 * share),
+            outbox: None,
+            share,
         }
     }
 
     /// The most bytes it takes.
     pub fn max_bytes(&self) -> usize {
-        let Self { keys: _, clients, networks, asns, fingerprints, clearances, sites, arrivals } = self;
+        let Self { clients, networks, asns, fingerprints, clearances, sites, arrivals, .. } = self;
         clients.max_bytes()
             + networks.max_bytes()
             + asns.max_bytes()
@@ -126,11 +137,12 @@ impl Memory {
             + clearances.max_bytes()
             + sites.max_bytes()
             + arrivals.max_bytes()
+            + self.outbox.as_ref().map_or(0, Outbox::bytes)
     }
 
     /// The bytes it has taken so far.
     pub fn bytes(&self) -> usize {
-        let Self { keys: _, clients, networks, asns, fingerprints, clearances, sites, arrivals } = self;
+        let Self { clients, networks, asns, fingerprints, clearances, sites, arrivals, .. } = self;
         clients.bytes()
             + networks.bytes()
             + asns.bytes()
@@ -138,6 +150,7 @@ impl Memory {
             + clearances.bytes()
             + sites.bytes()
             + arrivals.bytes()
+            + self.outbox.as_ref().map_or(0, Outbox::bytes)
     }
 
     /// What there is to take in of a request. `asn` is the number of the visitor's network, if it is known.
@@ -148,7 +161,10 @@ impl Memory {
     /// Takes in a request. `clearance` is the id of the clearance that it showed, if it counts.
     pub fn record(&self, sight: &Sight, clearance: Option<&[u8; 16]>, deed: Deed, now: Timestamp) {
         if let (Some(client), Some(network)) = (sight.client, sight.network) {
-            self.clients.with(client, now, |cell| cell.record(sight, deed, now));
+            self.clients.with(client, now, |cell| {
+                cell.record(sight, deed, now);
+                self.note(client, sight, cell, now);
+            });
             self.networks.with(network, now, |cell| cell.record(client, deed.fate, now));
             if let Some(asn) = sight.asn {
                 self.asns.with(asn, now, |cell| cell.record(network, deed.fate, now));
@@ -180,9 +196,23 @@ impl Memory {
 
     /// Takes note of an answer to a challenge that was accepted.
     pub fn answered(&self, sight: &Sight, now: Timestamp) {
-        sight.client.iter().for_each(|key| self.clients.with(*key, now, |cell| cell.answered(now)));
+        sight.client.iter().for_each(|key| {
+            self.clients.with(*key, now, |cell| {
+                cell.answered(now);
+                self.note(*key, sight, cell, now);
+            });
+        });
         sight.network.iter().for_each(|key| self.networks.with(*key, now, |cell| cell.answered(now)));
         sight.asn.iter().for_each(|key| self.asns.with(*key, now, |cell| cell.answered(now)));
+    }
+
+    /// Takes down a client that others are to be told of, or asked about.
+    fn note(&self, cell: u64, sight: &Sight, client: &mut Client, now: Timestamp) {
+        let Some(outbox) = &self.outbox else { return };
+        let reputation = client.reputation();
+        if reputation.is_due(now, outbox.listens) {
+            reputation.set_noted(outbox.add(Note::Misdeeds { cell, of: sight.who }));
+        }
     }
 
     /// What is remembered of whoever sent a request, before that request itself. Changes nothing.
@@ -233,12 +263,16 @@ impl Memory {
         counted: Counted<'_>,
         now: Timestamp,
     ) -> Result<(), Duration> {
-        self.arrivals.with(self.counted(limit, counted), now, |arrival| match pace.next(*arrival, now) {
-            Some(next) => {
-                *arrival = next;
-                Ok(())
+        let cell = self.counted(limit, counted);
+        self.arrivals.with(cell, now, |arrival| {
+            arrival.take(pace, now)?;
+            if let Some(outbox) = &self.outbox
+                && arrival.note(pace, now)
+            {
+                let of = counted.with_bytes(Subject::new);
+                arrival.set_noted(outbox.add(Note::Calls { cell, limit, pace: *pace, of }));
             }
-            None => Err(pace.early(*arrival, now)),
+            Ok(())
         })
     }
 
@@ -250,24 +284,30 @@ impl Memory {
         counted: Counted<'_>,
         now: Timestamp,
     ) -> Result<(), Duration> {
-        let arrival = self.arrivals.look(self.counted(limit, counted), |arrival| *arrival).unwrap_or(0);
-        pace.next(arrival, now).map(drop).ok_or_else(|| pace.early(arrival, now))
+        let arrival = self.arrivals.look(self.counted(limit, counted), |arrival| *arrival);
+        arrival.unwrap_or_default().peek(pace, now)
     }
 
     fn counted(&self, limit: u64, counted: Counted<'_>) -> u64 {
-        let of = |kind: u8, bytes: &[u8]| {
+        counted.with_bytes(|kind, bytes| {
             self.keys.with(Kind::Limit, limit.rotate_left(8) ^ u64::from(kind), bytes)
-        };
-        match counted {
-            Counted::Asn(asn) => of(1, &asn.map_or([0; 4], u32::to_be_bytes)),
-            Counted::Clearance(id) => of(2, id),
-            Counted::Client(client) => {
-                of(3, client.map(sight::subnet).as_ref().map_or(&[][..], |bytes| bytes))
+        })
+    }
+}
+
+impl Counted<'_> {
+    /// Runs `make` on what tells them apart: a kind, and some bytes.
+    fn with_bytes<T>(self, make: impl FnOnce(u8, &[u8]) -> T) -> T {
+        match self {
+            Self::Asn(asn) => make(1, &asn.map_or([0; 4], u32::to_be_bytes)),
+            Self::Clearance(id) => make(2, id),
+            Self::Client(client) => {
+                make(3, client.map(sight::subnet).as_ref().map_or(&[][..], |bytes| bytes))
             }
-            Counted::Everybody => of(4, b""),
-            Counted::Host(host) => of(5, host.as_bytes()),
-            Counted::Network(client) => {
-                of(6, client.map(Prefix::of).as_ref().map_or(&[][..], Prefix::as_bytes))
+            Self::Everybody => make(4, b""),
+            Self::Host(host) => make(5, host.as_bytes()),
+            Self::Network(client) => {
+                make(6, client.map(Prefix::of).as_ref().map_or(&[][..], Prefix::as_bytes))
             }
         }
     }

@@ -3,50 +3,119 @@
 //! A bad name comes at 20 points and goes at 5, so that it does not flicker. Points are halved every half hour and never
 //! exceed 80: a bad name that nothing is added to is gone after two hours, whatever earned it.
 
+use super::shared::Misdeeds;
 use crate::clock::Timestamp;
 
-const HALF_LIFE: f32 = 30.0 * 60.0;
-const MOST: f32 = 80.0;
-const BAD: f32 = 20.0;
-const GOOD: f32 = 5.0;
+/// In seconds.
+pub(super) const HALF_LIFE: f32 = 30.0 * 60.0;
+pub(super) const MOST: f32 = 80.0;
+pub(super) const BAD: f32 = 20.0;
+pub(super) const GOOD: f32 = 5.0;
+
+/// The least that is worth telling others: below it nobody's name is bad.
+pub(super) const WORTH: f32 = GOOD;
+/// How long others are not asked again about a client, in milliseconds.
+const ASKED: u32 = 400;
 
 /// The points of one client.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Reputation {
     points: f32,
+    /// Of these, what others were not told of.
+    untold: f32,
     /// When they were last written, in seconds.
     written: u32,
+    /// When others were last asked, in milliseconds that start anew every 49 days; 0 is never.
+    asked: u32,
     bad: bool,
+    /// Whether it is on the list of those to ask about.
+    noted: bool,
+}
+
+/// Points, and whether they make a bad name.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Score {
+    /// From 0 to 80.
+    pub points: f32,
+    /// Whether the name is bad.
+    pub bad: bool,
+}
+
+impl Score {
+    /// The score after points were added or taken away.
+    pub(super) fn plus(self, points: f32) -> Self {
+        let points = (self.points + points).clamp(0.0, MOST);
+        Self { points, bad: judged(points, self.bad) }
+    }
+
+    /// The score when nothing was added for so many seconds.
+    pub(super) fn after(self, seconds: f32) -> Self {
+        // Most clients never did anything wrong, and need no arithmetic.
+        if self.points == 0.0 {
+            return Self::default();
+        }
+        let points = self.points * (-seconds / HALF_LIFE).exp2();
+        Self { points, bad: judged(points, self.bad) }
+    }
 }
 
 impl Reputation {
     /// Adds points, or takes some away.
     pub(super) fn add(&mut self, points: f32, now: Timestamp) {
-        (self.points, self.bad) = self.at(now);
-        self.points = (self.points + points).clamp(0.0, MOST);
-        self.bad = judged(self.points, self.bad);
-        self.written = seconds(now);
+        let before = self.score(now);
+        let after = before.plus(points);
+        self.untold += after.points - before.points;
+        self.write(after, now);
     }
 
     /// The points as they stand now, rounded.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to 80")]
     pub(super) fn points(&self, now: Timestamp) -> u32 {
-        self.at(now).0.round() as u32
+        self.score(now).points.round() as u32
     }
 
     /// Whether the name is bad.
     pub(super) fn is_bad(&self, now: Timestamp) -> bool {
-        self.at(now).1
+        self.score(now).bad
     }
 
-    fn at(&self, now: Timestamp) -> (f32, bool) {
-        // Most clients never did anything wrong, and need no arithmetic.
-        if self.points == 0.0 {
-            return (0.0, false);
-        }
+    /// Whether others should be told, or asked, about this client now.
+    pub(super) fn is_due(&self, now: Timestamp, listens: bool) -> bool {
+        let news = self.untold <= -0.5 || self.untold >= 0.5 && self.points >= WORTH;
+        let again = listens && low(now).wrapping_sub(self.asked) >= ASKED;
+        !self.noted && (self.asked == 0 || news || again)
+    }
+
+    /// Puts it on the list, or not, if that was full.
+    pub(super) fn set_noted(&mut self, noted: bool) {
+        self.noted = noted;
+    }
+
+    /// Takes it off the list: what there is to tell, and where it stands here.
+    pub(super) fn ask(&mut self, now: Timestamp) -> Misdeeds {
+        let (first, own) = (self.asked == 0, self.score(now));
+        (self.noted, self.asked) = (false, low(now).max(1));
+        // What could not be told for long has faded since.
+        Misdeeds { more: std::mem::take(&mut self.untold).min(own.points), own, first }
+    }
+
+    /// Takes in where the client stands among all, what was told up to [`Reputation::ask`] included.
+    pub(super) fn settle(&mut self, all: Score, now: Timestamp) {
+        self.write(all.plus(self.untold), now);
+    }
+
+    /// Takes back what could not be told.
+    pub(super) fn keep(&mut self, misdeeds: &Misdeeds) {
+        self.untold = (self.untold + misdeeds.more).clamp(-MOST, MOST);
+    }
+
+    fn write(&mut self, score: Score, now: Timestamp) {
+        (self.points, self.bad, self.written) = (score.points, score.bad, seconds(now));
+    }
+
+    fn score(&self, now: Timestamp) -> Score {
         let idle = seconds(now).saturating_sub(self.written) as f32;
-        let points = self.points * (-idle / HALF_LIFE).exp2();
-        (points, judged(points, self.bad))
+        Score { points: self.points, bad: self.bad }.after(idle)
     }
 }
 
@@ -56,6 +125,12 @@ fn judged(points: f32, bad: bool) -> bool {
 
 fn seconds(now: Timestamp) -> u32 {
     u32::try_from(now.seconds()).unwrap_or(u32::MAX)
+}
+
+fn low(now: Timestamp) -> u32 {
+    #[expect(clippy::cast_possible_truncation, reason = "the low half is what is meant")]
+    let low = now.millis() as u32;
+    low
 }
 
 #[cfg(test)]

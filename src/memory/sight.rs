@@ -2,12 +2,16 @@
 
 use std::net::IpAddr;
 
+use super::Counted;
 use super::key::{Keys, Kind};
+use super::outbox::Subject;
 use crate::request::{Prefix, Request};
 
-/// One request as memory sees it. Holds hashes and numbers only, nothing that the visitor sent.
+/// One request as memory sees it. Holds hashes and numbers only, nothing that the visitor sent, but for the address, which
+/// others are asked about under a name of theirs.
 #[derive(Clone, Copy, Debug)]
 pub struct Sight {
+    pub(super) who: Subject,
     pub(super) client: Option<u64>,
     pub(super) network: Option<u64>,
     pub(super) asn: Option<u64>,
@@ -39,6 +43,7 @@ impl Sight {
         let agent = keys.of(Kind::Agent, head.agent);
         let whole = agent ^ head.shape.rotate_left(32);
         Self {
+            who: Counted::Client(request.client).with_bytes(Subject::new),
             client: request.client.map(|client| keys.of(Kind::Client, &subnet(client))),
             network: request.client.map(|client| keys.of(Kind::Network, Prefix::of(client).as_bytes())),
             asn: asn.map(|asn| keys.of(Kind::Asn, &asn.to_be_bytes())),

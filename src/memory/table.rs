@@ -98,13 +98,11 @@ impl<C: Default> Table<C> {
         bucket.find(key).map(|place| read(&bucket.cells[place]))
     }
 
-    /// Runs `change` on the cell of a key, if it is there. Does not count as a coming of the key.
-    pub(super) fn change(&self, key: u64, change: impl FnOnce(&mut C)) {
+    /// Runs `change` on the cell of a key, if it is there. Nobody came for it, so it counts for nothing.
+    pub(super) fn change<T>(&self, key: u64, change: impl FnOnce(&mut C) -> T) -> Option<T> {
         let key = key.max(1);
         let mut bucket = self.bucket(key).lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(place) = bucket.find(key) {
-            change(&mut bucket.cells[place]);
-        }
+        bucket.find(key).map(|place| change(&mut bucket.cells[place]))
     }
 
     fn bucket(&self, key: u64) -> &Mutex<Bucket<C>> {

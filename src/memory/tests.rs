@@ -22,7 +22,7 @@ fn at(ms: u64) -> Timestamp {
     Timestamp::from_millis(1_800_000_000_000 + ms)
 }
 
-fn see(memory: &Memory, client: &str, target: &str, headers: &[(&str, &str)]) -> Sight {
+pub(super) fn see(memory: &Memory, client: &str, target: &str, headers: &[(&str, &str)]) -> Sight {
     let parts = Parts {
         method: b"GET",
         target: target.as_bytes(),
@@ -180,6 +180,7 @@ fn a_million_clients_take_no_more_than_was_said() {
     let before = memory.bytes();
     for n in 0..1_000_000_u32 {
         let sight = Sight {
+            who: Subject::new(3, &n.to_be_bytes()),
             client: Some(u64::from(n).wrapping_mul(0x9e37_79b9_7f4a_7c15)),
             network: Some(u64::from(n / 3).wrapping_mul(0xbf58_476d_1ce4_e5b9)),
             asn: None,

@@ -1,0 +1,80 @@
+//! Between memory and whoever else remembers: what there is to tell and to ask, and what follows from the replies.
+//! Does no I/O; the server's task does, behind the requests' backs.
+
+use super::Memory;
+use super::outbox::{Note, Outbox, Subject};
+use super::shared::{About, Ask, Name, Reply};
+use super::table::Table;
+use crate::clock::Timestamp;
+use crate::crypto::Mac;
+
+impl Memory {
+    /// Makes memory take down what is to be told to others, or to a file. `listens` says whether others may know what this
+    /// process does not. The list takes its bytes from those of
+    /// clients, so call it before any came.
+    #[must_use]
+    pub fn exchanging(mut self, listens: bool) -> Self {
+        self.clients = Table::new(33 * self.share);
+        self.outbox = Some(Outbox::new(self.share, listens));
+        self
+    }
+
+    /// What there is to tell and to ask, as many as `most` at once, under names that `mac` makes. Each must come back to
+    /// [`Memory::settle`] or [`Memory::keep`].
+    pub fn asks(&self, mac: &Mac, most: usize, now: Timestamp) -> Vec<Ask> {
+        let notes = self.outbox.iter().flat_map(|outbox| std::iter::from_fn(|| outbox.next()));
+        notes.take(most).filter_map(|note| self.ask(mac, note, now)).collect()
+    }
+
+    fn ask(&self, mac: &Mac, note: Note, now: Timestamp) -> Option<Ask> {
+        // A cell whose place another has taken has nothing left to tell.
+        match note {
+            Note::Calls { cell, limit, pace, of } => {
+                let calls = self.arrivals.change(cell, |arrival| arrival.ask(&pace, now))??;
+                let name = name(mac, b"calls", &limit.to_be_bytes(), of);
+                Some(Ask { name, about: About::Calls(calls), cell, of })
+            }
+            Note::Misdeeds { cell, of } => {
+                let misdeeds = self.clients.change(cell, |client| client.reputation().ask(now))?;
+                Some(Ask { name: name(mac, MISDEEDS, b"", of), about: About::Misdeeds(misdeeds), cell, of })
+            }
+        }
+    }
+
+    /// Takes in where something stands among all.
+    pub fn settle(&self, ask: &Ask, reply: Reply, now: Timestamp) {
+        match (&ask.about, reply) {
+            (About::Calls(calls), Reply::Calls(ahead)) => {
+                self.arrivals.change(ask.cell, |arrival| arrival.settle(calls, ahead, now));
+            }
+            (About::Misdeeds(_), Reply::Misdeeds(score)) => {
+                self.clients.change(ask.cell, |client| client.reputation().settle(score, now));
+            }
+            (About::Calls(_), Reply::Misdeeds(_)) | (About::Misdeeds(_), Reply::Calls(_)) => {
+                debug_assert!(false, "a reply of another kind than its ask");
+            }
+        }
+    }
+
+    /// Takes back what could not be told: it is told the next time, if whoever it is about comes again.
+    pub fn keep(&self, ask: &Ask) {
+        match &ask.about {
+            About::Calls(calls) => {
+                self.arrivals.change(ask.cell, |arrival| arrival.keep(calls));
+            }
+            About::Misdeeds(misdeeds) => {
+                self.clients.change(ask.cell, |client| client.reputation().keep(misdeeds));
+            }
+        }
+    }
+}
+
+const MISDEEDS: &[u8] = b"misdeeds";
+
+/// Labels differ in length, and what follows them has a length of its own: no two things have one name.
+fn name(mac: &Mac, label: &[u8], limit: &[u8], of: Subject) -> Name {
+    Name(mac.tag(&[label, limit, &of.parts()]))
+}
+
+#[cfg(test)]
+mod tests;
