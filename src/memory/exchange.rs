@@ -32,11 +32,11 @@ impl Memory {
             Note::Calls { cell, limit, pace, of } => {
                 let calls = self.arrivals.change(cell, |arrival| arrival.ask(&pace, now))??;
                 let name = name(mac, b"calls", &limit.to_be_bytes(), of);
-                Some(Ask { name, about: About::Calls(calls), cell, of })
+                Some(Ask { name, about: About::Calls(calls), cell })
             }
             Note::Misdeeds { cell, of } => {
                 let misdeeds = self.clients.change(cell, |client| client.reputation().ask(now))?;
-                Some(Ask { name: name(mac, MISDEEDS, b"", of), about: About::Misdeeds(misdeeds), cell, of })
+                Some(Ask { name: name(mac, MISDEEDS, b"", of), about: About::Misdeeds(misdeeds), cell })
             }
         }
     }

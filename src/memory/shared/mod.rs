@@ -5,15 +5,21 @@
 //! is right for a replica that never heard of a client before, nothing is lost where a counter's window would turn, and a
 //! server that lost all is told all by the first to speak of it.
 
+mod address;
 mod in_process;
+mod one_line;
+mod valkey;
 
 use std::fmt;
 use std::future::Future;
+use std::time::Duration;
 
+pub use address::Address;
 pub use in_process::InProcess;
+pub use valkey::Valkey;
 
-use super::Pace;
 pub use super::reputation::Score;
+use super::{Limit, Pace};
 use crate::clock::Timestamp;
 use crate::crypto;
 
@@ -36,8 +42,15 @@ pub struct Ask {
     pub about: About,
     /// Where it stands in this process.
     pub(super) cell: u64,
-    /// Who it is about.
-    pub(super) of: super::outbox::Subject,
+}
+
+impl Ask {
+    /// Something that leaves next to nothing behind, to see whether it can be told.
+    fn probe() -> Self {
+        let pace = Pace::new(Limit { count: 1, per: Duration::from_millis(1), burst: 1 });
+        let calls = Calls { cost: 1000, own: 1000, most: 1000, count: 0, pace };
+        Self { name: Name([0; 16]), about: About::Calls(calls), cell: 0 }
+    }
 }
 
 /// What something to tell is about.
@@ -89,7 +102,8 @@ pub struct Error(pub String);
 
 /// Where replicas meet.
 pub trait Shared {
-    /// Tells and asks, all or nothing: as many replies as there were asks, in their order. An implementation bounds how long
+    /// Tells and asks, all or nothing: as many replies as there were asks, in their order. Without asks it says whether
+    /// others can be told at all. An implementation bounds how long
     /// it takes and what it holds, whatever the other side sends.
     fn exchange(
         &mut self,
