@@ -54,6 +54,8 @@ pub struct Metrics {
     pub memory_bytes: Gauge,
     /// What memory may take, in bytes.
     pub memory_max_bytes: Gauge,
+    /// 1 while memory cannot be shared with other replicas, though it should be.
+    pub shared_degraded: Gauge,
     /// Whether the site is under attack: 0, 1 or 2.
     pub attack_level: Gauge,
 }
@@ -167,6 +169,11 @@ impl Metrics {
         let memory_bytes =
             register!(Gauge::default(), "memory_bytes", "What is remembered of visitors, in bytes");
         let memory_max_bytes = register!(Gauge::default(), "memory_max_bytes", "The most that this may be");
+        let shared_degraded = register!(
+            Gauge::default(),
+            "shared_degraded",
+            "1 while the server that replicas share is down for this one, which then counts for itself"
+        );
         let attack_level =
             register!(Gauge::default(), "attack_level", "Which mark challenges a second passed: 0, 1 or 2");
         let signals = register!(
@@ -180,6 +187,7 @@ impl Metrics {
             signals,
             memory_bytes,
             memory_max_bytes,
+            shared_degraded,
             attack_level,
             decisions,
             answers,

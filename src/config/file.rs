@@ -105,14 +105,12 @@ fn veil(problem: Box<Problem>, text: &str) -> Box<Problem> {
 /// Whether a line of a settings file may hold a secret: it stands in the group that has some, or speaks of one. Names may
 /// be mistyped.
 fn may_hold_secret(text: &str, line: usize) -> bool {
-    let is_like = |word: &str, names: [&'static str; 3]| {
+    let is_like = |word: &str| {
         let word = word.to_ascii_lowercase();
+        let names = ["keys", "secret", "shared", "token", "redis", "rediss", "valkey", "valkeys"];
         names.contains(&&*word) || nearest(&word, names).is_some()
     };
-    let speaks = |line: &str| {
-        line.split(|c: char| !(c.is_alphanumeric() || c == '_'))
-            .any(|word| is_like(word, ["keys", "secret", "token"]))
-    };
+    let speaks = |line: &str| line.split(|c: char| !(c.is_alphanumeric() || c == '_')).any(is_like);
     let group = |line: &&str| !line.is_empty() && !line.starts_with([' ', '\t', '-', '#']);
     let before: Vec<_> = text.lines().take(line).collect();
     let heading = before.iter().rev().copied().find(|line| group(line)).unwrap_or_default();

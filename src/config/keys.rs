@@ -22,6 +22,8 @@ pub struct Key {
 /// What the value of a setting looks like in a file.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Form {
+    /// An address that may hold a password, which is never shown.
+    Address,
     /// A list of texts; one text with commas will do.
     List,
     /// One of a few words.
@@ -215,6 +217,15 @@ pub const KEYS: &[Key] = &[
     key("limits.work", Some("600/1m burst 120"), "requests with one clearance for work"),
     key("limits.wait", Some("120/1m burst 24"), "requests with one clearance for waiting"),
     key("memory.max_bytes", Some("64MiB"), "the most that is remembered of visitors; taken as they come"),
+    formed(
+        key(
+            "memory.shared",
+            None,
+            "Valkey or Redis server on which replicas share limits and reputation: `redis://USER:PASSWORD@HOST:PORT`, `rediss://` for TLS, or `unix:/PATH`",
+        ),
+        Form::Address,
+    ),
+    key("memory.prefix", Some("tollgate:"), "what the keys on that server start with"),
     key(
         "attack.first",
         Some("5"),

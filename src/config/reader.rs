@@ -6,9 +6,10 @@ use figment::Figment;
 use figment::value::{Dict, Value};
 
 use super::file::{self, File};
-use super::keys::{KEYS, Key, PREFIX};
+use super::keys::{Form, KEYS, Key, PREFIX};
 use super::layer::{Layer, Origin, Sources};
 use crate::files::Files;
+use crate::memory::shared::Address;
 use crate::policy::{Problem, Severity};
 
 /// One setting as it holds, for people.
@@ -175,6 +176,9 @@ impl<'f> Reader<'f> {
         let one = |key: &'static Key| {
             let value = self.layered.find_value(key.name).ok().map(|value| match &value {
                 _ if key.secret => "(redacted)".to_owned(),
+                value if key.form == Some(Form::Address) => {
+                    Address::redacted(&scalar(value).unwrap_or_default())
+                }
                 Value::Array(_, items) => items.iter().filter_map(scalar).collect::<Vec<_>>().join(", "),
                 value => scalar(value).unwrap_or_default(),
             });

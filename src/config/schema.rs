@@ -39,7 +39,7 @@ fn property(key: &Key) -> Value {
         Form::List => json!({ "anyOf": [text, { "type": "array", "items": text }] }),
         Form::OneOf(words) => json!({ "enum": words }),
         Form::Switch => json!({ "type": "boolean" }),
-        Form::Text => text,
+        Form::Address | Form::Text => text,
         Form::Whole => json!({ "type": "integer", "minimum": 0 }),
     };
     property["description"] = key.meaning.into();
@@ -48,7 +48,7 @@ fn property(key: &Key) -> Value {
             Form::List => default.split(',').map(|item| Value::from(item.trim())).collect(),
             Form::Switch => (default == "true").into(),
             Form::Whole => default.parse::<u64>().map_or(Value::Null, Value::from),
-            Form::OneOf(_) | Form::Text => default.into(),
+            Form::Address | Form::OneOf(_) | Form::Text => default.into(),
         };
     }
     if key.secret {

@@ -10,6 +10,7 @@ use tracing_subscriber::EnvFilter;
 
 use super::key_file::KeyFile;
 use super::listen::{Address, Listen};
+use super::memory::{self, Memory};
 use super::page;
 use super::reader::{Reader, path_text};
 use super::secret::read_token;
@@ -49,6 +50,8 @@ pub struct Settings {
     pub watch: Option<Duration>,
     /// How the process ends.
     pub drain: Drain,
+    /// Who remembers beside this process.
+    pub memory: Memory,
 }
 
 /// How a process ends once it has been told to.
@@ -101,6 +104,8 @@ impl Settings {
         neighbours(reader, &listen, &gate.trust);
         let defaults = read_defaults(reader, &gate.wait);
         gate.challenge.max_level = defaults.max_level;
+        let memory = memory::read(reader);
+        gate.others = memory.others();
         Self {
             listen,
             policy: read_policy(reader, embedded),
@@ -117,6 +122,7 @@ impl Settings {
             log: read_log(reader),
             watch: reader.read("reload.watch", None, watch),
             drain: read_drain(reader),
+            memory,
         }
     }
 }
@@ -238,6 +244,7 @@ fn read_gate(reader: &mut Reader<'_>) -> gate::Settings {
             wait: read_limit(reader, "limits.wait", fallback.limits.wait),
         },
         memory: reader.read("memory.max_bytes", fallback.memory, value::bytes(MIN_BYTES, MAX_BYTES)),
+        others: fallback.others,
         marks: ["attack.first", "attack.second"].map(|key| {
             reader.read(key, fallback.marks[usize::from(key == "attack.second")], value::number(0, 1_000_000))
         }),

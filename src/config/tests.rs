@@ -53,6 +53,7 @@ fn the_forms_of_the_table_are_those_that_are_read() {
             Form::Whole => {
                 assert!(complains("many") && !complains(key.default.unwrap_or("2")), "{}", key.name)
             }
+            Form::Address => assert!(complains("nowhere"), "{}", key.name),
             Form::List | Form::Text => {}
         }
     }

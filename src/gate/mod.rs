@@ -37,7 +37,7 @@ pub use state::State;
 use crate::challenge;
 use crate::challenge::page::{PageError, Pages};
 use crate::clearance::{Cookie, NameError};
-use crate::crypto::Ring;
+use crate::crypto::{Mac, Ring};
 use crate::policy::Policies;
 use crate::request::{ClientSettings, Peer};
 use named::Named;
@@ -165,6 +165,11 @@ impl Gate {
         let signs = self.ring.signing().id;
         let state = |id: u8| if id == signs { "sign" } else { "verify" };
         self.state.metrics.keys(self.ring.keys().map(|key| (key.id, state(key.id))));
+    }
+
+    /// What makes the names under which others remember: the key in force first, then those that were before it.
+    pub fn naming(&self) -> impl Iterator<Item = &Mac> {
+        self.ring.valid().map(|key| &key.memory)
     }
 
     /// The policies that judge.

@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 use crate::challenge::page;
 use crate::clearance::{CookieSettings, Lives};
 use crate::lookup::{Databases, Resolver};
-use crate::memory::{self, Limit, Marks};
+use crate::memory::{self, Limit, Marks, Others};
 use crate::policy::NameLives;
 use crate::request::{ClientSettings, Headers, Networks, Peer};
 
@@ -41,6 +41,8 @@ pub struct Settings {
     pub limits: Limits,
     /// How much is remembered of visitors, in bytes.
     pub memory: usize,
+    /// Who remembers beside this process.
+    pub others: Others,
     /// Challenges a second and core at which levels are raised, and raised again.
     pub marks: Marks,
     /// What pages show.
@@ -68,6 +70,7 @@ impl Default for Settings {
             logged: 500,
             limits: Limits::default(),
             memory: memory::DEFAULT_BYTES,
+            others: Others::Nobody,
             marks: [5, 50],
             page: page::Settings::default(),
             trap: true,

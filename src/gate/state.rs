@@ -56,7 +56,7 @@ impl State {
             .map(|face| Verdict::ALL.map(|verdict| metrics.decisions(face.as_str(), verdict.as_str())));
         let mut names = Signal::all().map(Signal::name);
         let signals = std::array::from_fn(|_| metrics.signal(names.next().unwrap_or_default()));
-        let memory = Memory::new(settings.memory, secret);
+        let memory = Memory::new(settings.memory, secret).exchanging(settings.others);
         metrics.memory_max_bytes.set(i64::try_from(memory.max_bytes()).unwrap_or(i64::MAX));
         Self {
             decisions,
@@ -112,6 +112,11 @@ impl State {
         self.metrics.memory_bytes.set(i64::try_from(self.memory.bytes()).unwrap_or(i64::MAX));
         self.metrics.attack_level.set(self.attack(now).into());
         self.metrics.encode()
+    }
+
+    /// What is remembered of visitors, for whoever tells others of it.
+    pub fn memory(&self) -> &Memory {
+        &self.memory
     }
 
     /// Whether the site is under attack: 0, or which mark challenges a second passed.

@@ -1,19 +1,23 @@
 //! Between memory and whoever else remembers: what there is to tell and to ask, and what follows from the replies.
 //! Does no I/O; the server's task does, behind the requests' backs.
 
-use super::Memory;
 use super::outbox::{Note, Outbox, Subject};
 use super::shared::{About, Ask, Name, Reply};
 use super::table::Table;
+use super::{Memory, Others};
 use crate::clock::Timestamp;
 use crate::crypto::Mac;
 
 impl Memory {
-    /// Makes memory take down what is to be told to others, or to a file. `listens` says whether others may know what this
-    /// process does not. The list takes its bytes from those of
-    /// clients, so call it before any came.
+    /// Makes memory take down what is to be told to others. The list takes its bytes from those of clients, so call it before
+    /// any came.
     #[must_use]
-    pub fn exchanging(mut self, listens: bool) -> Self {
+    pub fn exchanging(mut self, others: Others) -> Self {
+        let listens = match others {
+            Others::Nobody => return self,
+            Others::File => false,
+            Others::Replicas => true,
+        };
         self.clients = Table::new(33 * self.share);
         self.outbox = Some(Outbox::new(self.share, listens));
         self

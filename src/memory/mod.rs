@@ -74,6 +74,18 @@ pub struct Deed {
     pub trap: bool,
 }
 
+/// Who remembers beside this process.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Others {
+    /// A file of this process's own.
+    File,
+    /// Nobody.
+    #[default]
+    Nobody,
+    /// Other replicas, perhaps beside a file.
+    Replicas,
+}
+
 /// Whose calls a limit counts together. Where there is no evidence of one, all of those share a cell.
 #[derive(Clone, Copy, Debug)]
 pub enum Counted<'a> {

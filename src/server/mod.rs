@@ -3,11 +3,13 @@
 
 mod answer;
 mod bind;
+mod breaker;
 mod caps;
 mod connection;
 mod descriptors;
 mod end;
 mod ended;
+mod exchange;
 mod load;
 mod places;
 mod reload;
@@ -36,9 +38,11 @@ use crate::clock::Clock;
 use crate::config::{Drain, Loaded, Sources};
 use crate::gate::{self, Live};
 use crate::lookup::ResolverError;
+use crate::memory::shared;
 use bind::{Bound, Listener};
 use connection::{Serving, Speaks};
 use end::End;
+use exchange::Exchange;
 use places::Places;
 use reload::Reloader;
 use worker::Worker;
@@ -52,6 +56,7 @@ pub struct Server {
     admin_token: Option<admin::Token>,
     drain: Drain,
     reloader: Reloader,
+    exchange: Exchange,
     /// Drives the admin listener, reloads and lookups, on the thread that runs the server.
     runtime: Runtime,
     also: Option<(Listener, Router)>,
@@ -78,6 +83,9 @@ pub enum Error {
         /// What it was.
         what: &'static str,
     },
+    /// Replicas cannot meet on the server that `memory.shared` names, wherever it is.
+    #[error("cannot share memory over TLS")]
+    Shared(#[from] shared::Error),
     /// The system refused a thread, a runtime or randomness.
     #[error("the system refused {what}")]
     System {
@@ -97,9 +105,11 @@ impl Server {
         let drain = loaded.settings.drain;
         let bound = bind::bind(&listen, workers)?;
         let runtime = worker::runtime()?;
+        let others = loaded.settings.memory.clone();
         let (gate, reloader) = Reloader::start(loaded, sources, runtime.handle().clone())?;
         let live = Arc::new(ArcSwap::from_pointee(gate));
-        Ok(Self { bound, live, clock, admin_token, drain, reloader, runtime, also: None })
+        let exchange = Exchange::new(&others, live.clone(), clock.clone())?;
+        Ok(Self { bound, live, clock, admin_token, drain, reloader, exchange, runtime, also: None })
     }
 
     /// Where the listeners stand.
@@ -138,7 +148,7 @@ impl Server {
     /// notice to proxies, or requests in flight. Blocks the calling thread, which serves the admin listener and reloads: on
     /// SIGHUP, when the admin API asks, and when a file has changed.
     pub fn run_until(self, mut told: impl AsyncFnMut() -> Stop) -> Result<(), Error> {
-        let Self { bound, live, clock, admin_token, drain, mut reloader, runtime, also } = self;
+        let Self { bound, live, clock, admin_token, drain, mut reloader, exchange, runtime, also } = self;
         let Bound { doors, admin: admin_door, addresses: _, files: _files } = bound;
         let end = End::default();
         // Whatever way this function is left, the workers are told.
@@ -163,7 +173,7 @@ impl Server {
             ready: ready.clone(),
             reload,
         };
-        let served = runtime.block_on(async {
+        let (telling, served) = runtime.block_on(async {
             let tasks = TaskTracker::new();
             let doors = admin_door.map(|door| (door, admin.router())).into_iter().chain(also);
             for (door, router) in doors {
@@ -179,6 +189,7 @@ impl Server {
                 };
                 tasks.spawn(serving.accept(door, end.vital("the admin listener")));
             }
+            let telling = tasks.spawn(exchange.run(end.stop.clone()));
             let work = end.work();
             let stop = async {
                 tokio::select! {
@@ -194,9 +205,15 @@ impl Server {
             // Where something died, the rest serves on until proxies have gone elsewhere.
             let stop = served.as_ref().map_or(Stop::Announced, |stop| *stop);
             tokio::join!(end.come(stop, drain, told), end::finish(work, &end, &tasks, "admin"));
-            served.map(drop)
+            (telling, served.map(drop))
         });
         workers.into_iter().for_each(Worker::join);
+        // What the last requests did is told too.
+        runtime.block_on(async {
+            if let Ok(mut exchange) = telling.await {
+                exchange.turn().await;
+            }
+        });
         // A read of a file that never ends must not keep the process from ending.
         runtime.shutdown_background();
         served

@@ -16,12 +16,12 @@ use super::watch::Watch;
 use super::{Error, load};
 use crate::admin::{Reload, Token};
 use crate::clock::Clock;
-use crate::config::{self, Drain, Listen, Loaded, Log, Settings, Sources};
+use crate::config::{self, Drain, Listen, Loaded, Log, Memory, Settings, Sources};
 use crate::crypto::{Ring, Secret};
 use crate::files::Files;
 use crate::gate::{Gate, Limits, Live, State};
 use crate::lookup::{Lives, Resolver, ResolverError};
-use crate::memory::Marks;
+use crate::memory::{Marks, Others};
 use crate::policy::{NameLives, Policies, Problem};
 
 /// What a reload needs, and what outlives it.
@@ -48,6 +48,7 @@ struct Fixed {
     workers: usize,
     limits: Limits,
     memory: usize,
+    others: Memory,
     marks: Marks,
     log: Log,
     drain: Drain,
@@ -61,6 +62,7 @@ impl Fixed {
             workers: settings.workers.get(),
             limits: settings.gate.limits,
             memory: settings.gate.memory,
+            others: settings.memory.clone(),
             marks: settings.gate.marks,
             log: settings.log.clone(),
             drain: settings.drain,
@@ -74,7 +76,7 @@ impl Fixed {
             ("listen", self.listen != other.listen),
             ("workers", self.workers != other.workers),
             ("limits", self.limits != other.limits),
-            ("memory", self.memory != other.memory),
+            ("memory", self.memory != other.memory || self.others != other.others),
             ("attack", self.marks != other.marks),
             ("log", self.log != other.log),
             ("drain", self.drain != other.drain),
@@ -285,6 +287,8 @@ fn build(
 pub fn gate(loaded: Loaded) -> Result<(Gate, Runtime), Error> {
     let Loaded { mut settings, policies, .. } = loaded;
     let runtime = super::worker::runtime()?;
+    // It tells nobody of its visitors.
+    settings.gate.others = Others::Nobody;
     let state = Arc::new(state(&settings)?);
     settings.gate.resolvers = resolvers(&settings.name_servers, &policies, runtime.handle(), &state)?;
     state.set_load(load::averages());

@@ -53,11 +53,15 @@ impl Program {
         (program, line)
     }
 
-    /// Sends it a signal.
-    pub(crate) fn signal(&self, name: &str) {
-        let _ = Command::new("sh")
-            .args(["-c", "kill -\"$0\" \"$1\"", name, &self.child.id().to_string()])
-            .status();
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Sends it a signal, by its name without `SIG`.
+    pub(crate) fn signal(&self, signal: &str) {
+        let done =
+            Command::new("sh").args(["-c", "kill -\"$0\" \"$1\"", signal, &self.pid().to_string()]).status();
+        assert!(done.is_ok_and(|status| status.success()), "{} cannot be sent {signal}", self.name);
     }
 
     /// Everything it has printed so far.

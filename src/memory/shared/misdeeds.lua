@@ -1,10 +1,10 @@
 -- What a client has to its name: points that fade, and whether they make a bad name. As one number: thousandths of points, twice, and 1 if bad.
--- KEYS: the client. ARGV: the points to add; the points, and 1 if bad, by what the teller knows; then milliseconds after which points are
--- halved, the most there are, from how many a name is bad, below how many it no longer is, which are worth keeping, and which have faded.
+-- KEYS: the client. ARGV: the points to add; the points, and 1 if bad, by what the teller knows.
+-- Set before this: after how many milliseconds points are halved (half), the most there are (most), from how many a name is bad (ill), below how
+-- many it no longer is (good), how many are worth keeping (worth), and below how many none are left (faded).
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local more, own, half, most = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[4]), tonumber(ARGV[5])
-local ill, good, worth, faded = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
+local more, own = tonumber(ARGV[1]), tonumber(ARGV[2])
 
 local function judge(points, bad)
   return points >= (bad and good or ill)

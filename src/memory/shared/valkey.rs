@@ -11,7 +11,7 @@ use std::task::{Context, Waker};
 use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Cmd, ErrorKind, Pipeline, RedisError, RedisResult, Script, cmd, pipe};
+use redis::{AsyncConnectionConfig, Cmd, Pipeline, RedisError, RedisResult, Script, cmd, pipe};
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::crypto::ring;
@@ -35,9 +35,22 @@ pub struct Valkey {
     address: Address,
     prefix: String,
     tls: Option<TlsConnector>,
-    calls: Script,
-    misdeeds: Script,
+    calls: Code,
+    misdeeds: Code,
     link: Option<Link>,
+}
+
+/// A script, and what the server calls it.
+struct Code {
+    text: String,
+    hash: String,
+}
+
+impl Code {
+    fn new(text: String) -> Self {
+        let hash = Script::new(&text).get_hash().to_owned();
+        Self { text, hash }
+    }
 }
 
 /// A connection. Whoever asks drives it, so that nothing runs when nothing is asked.
@@ -52,8 +65,13 @@ impl Valkey {
     /// where the address asks for TLS.
     pub fn new(address: Address, prefix: String) -> Result<Self, Error> {
         let tls = address.is_tls().then(tls).transpose()?;
-        let calls = Script::new(include_str!("calls.lua"));
-        let misdeeds = Script::new(include_str!("misdeeds.lua"));
+        let calls = Code::new(include_str!("calls.lua").to_owned());
+        // A server that wants a password first hears no more than ten words at once, and could not say so if there were more.
+        let misdeeds = Code::new(format!(
+            "local half, most, ill, good, worth, faded = {}, {MOST}, {BAD}, {GOOD}, {WORTH}, {FADED}\n{}",
+            HALF_LIFE * 1000.0,
+            include_str!("misdeeds.lua")
+        ));
         Ok(Self { address, prefix, tls, calls, misdeeds, link: None })
     }
 
@@ -78,17 +96,17 @@ impl Valkey {
 
     /// The command for an ask. The first of a kind brings its script along, which the server then knows.
     fn command(&self, ask: &Ask, known: &mut [bool; 2]) -> Cmd {
-        let (script, code, place, letter) = match &ask.about {
-            About::Calls(_) => (&self.calls, include_str!("calls.lua"), 0, 'c'),
-            About::Misdeeds(_) => (&self.misdeeds, include_str!("misdeeds.lua"), 1, 'm'),
+        let (code, place, letter) = match &ask.about {
+            About::Calls(_) => (&self.calls, 0, 'c'),
+            About::Misdeeds(_) => (&self.misdeeds, 1, 'm'),
         };
         let mut command = if std::mem::replace(&mut known[place], true) {
             let mut command = cmd("EVALSHA");
-            command.arg(script.get_hash());
+            command.arg(&code.hash);
             command
         } else {
             let mut command = cmd("EVAL");
-            command.arg(code);
+            command.arg(&code.text);
             command
         };
         command.arg(1).arg(format!("{}{letter}:{}", self.prefix, ask.name));
@@ -97,13 +115,7 @@ impl Valkey {
             About::Misdeeds(misdeeds) => command
                 .arg(format!("{:.3}", misdeeds.more))
                 .arg(format!("{:.3}", misdeeds.own.points))
-                .arg(u8::from(misdeeds.own.bad))
-                .arg(HALF_LIFE * 1000.0)
-                .arg(MOST)
-                .arg(BAD)
-                .arg(GOOD)
-                .arg(WORTH)
-                .arg(FADED),
+                .arg(u8::from(misdeeds.own.bad)),
         };
         command
     }
@@ -191,8 +203,8 @@ fn tls() -> Result<TlsConnector, Error> {
 fn told(error: &RedisError) -> String {
     match (error.code(), error.detail()) {
         (Some(code), detail) => shown(&format!("it says {code} {}", detail.unwrap_or_default())),
-        (None, _) if error.kind() == ErrorKind::UnexpectedReturnType => STRANGE.to_owned(),
-        (None, _) => shown(error),
+        (None, _) if error.is_io_error() => shown(error),
+        (None, _) => STRANGE.to_owned(),
     }
 }
 
