@@ -14,10 +14,12 @@ use crate::memory::shared::{Address, Error, Shared, Valkey};
 
 /// How much is told at once: a server answers so many within some 10 ms.
 const BATCH: usize = 2048;
-/// The time between two turns, at least and at most. Few visitors are told of soon, many are told of in large batches.
-const PAUSE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(250));
+/// The time between two turns, at least and at most: few visitors are told of at once, many are told of in large batches.
+const PAUSE: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(250));
 /// What each that was told adds to it.
-const PER_ASK: Duration = Duration::from_micros(50);
+const PER_ASK: Duration = Duration::from_micros(100);
+/// The time between two turns while nobody comes.
+const IDLE: Duration = Duration::from_millis(50);
 
 /// Whoever there is to tell.
 #[derive(Debug)]
@@ -50,7 +52,11 @@ impl Exchange {
                 return self;
             }
             let told = self.turn().await;
-            let pause = (PAUSE.0 + PER_ASK * u32::try_from(told).unwrap_or(u32::MAX)).min(PAUSE.1);
+            let pause = match u32::try_from(told) {
+                Ok(0) => IDLE,
+                Ok(told) => (PAUSE.0 + PER_ASK * told).min(PAUSE.1),
+                Err(_) => PAUSE.1,
+            };
             tokio::select! {
                 () = stop.cancelled() => {}
                 () = sleep(pause) => {}
