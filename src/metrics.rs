@@ -54,6 +54,10 @@ pub struct Metrics {
     pub memory_bytes: Gauge,
     /// What memory may take, in bytes.
     pub memory_max_bytes: Gauge,
+    /// 1 while the file that should outlive a restart fails.
+    pub file_degraded: Gauge,
+    /// Clients that this file knows.
+    pub file_rows: Gauge,
     /// 1 while memory cannot be shared with other replicas, though it should be.
     pub shared_degraded: Gauge,
     /// Whether the site is under attack: 0, 1 or 2.
@@ -174,6 +178,13 @@ impl Metrics {
             "shared_degraded",
             "1 while the server that replicas share is down for this one, which then counts for itself"
         );
+        let file_degraded = register!(
+            Gauge::default(),
+            "file_degraded",
+            "1 while what should outlive a restart cannot be read or written"
+        );
+        let file_rows =
+            register!(Gauge::default(), "file_rows", "Clients of whom something outlives a restart");
         let attack_level =
             register!(Gauge::default(), "attack_level", "Which mark challenges a second passed: 0, 1 or 2");
         let signals = register!(
@@ -188,6 +199,8 @@ impl Metrics {
             memory_bytes,
             memory_max_bytes,
             shared_degraded,
+            file_degraded,
+            file_rows,
             attack_level,
             decisions,
             answers,

@@ -226,6 +226,7 @@ pub const KEYS: &[Key] = &[
         Form::Address,
     ),
     key("memory.prefix", Some("tollgate:"), "what the keys on that server start with"),
+    key("memory.file", None, "file in which reputation outlives a restart; each process needs its own"),
     key(
         "attack.first",
         Some("5"),

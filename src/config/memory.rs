@@ -1,8 +1,8 @@
 //! Who remembers beside this process: other replicas, and a file.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use super::reader::Reader;
+use super::reader::{Reader, path_text};
 use crate::memory::Others;
 use crate::memory::shared::Address;
 
@@ -18,11 +18,7 @@ pub struct Memory {
 impl Memory {
     /// What memory itself needs to know of it.
     pub const fn others(&self) -> Others {
-        match (&self.shared, &self.file) {
-            (Some(_), _) => Others::Replicas,
-            (None, Some(_)) => Others::File,
-            (None, None) => Others::Nobody,
-        }
+        Others { file: self.file.is_some(), replicas: self.shared.is_some() }
     }
 }
 
@@ -35,7 +31,20 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Memory {
             reader.complain(key, message.to_owned());
         }
     }
-    Memory { shared: shared.map(|address| (address, prefix)), file: None }
+    Memory { shared: shared.map(|address| (address, prefix)), file: file(reader) }
+}
+
+/// Not among the files that are looked at for changes: it is ours, and changes all the time.
+fn file(reader: &mut Reader<'_>) -> Option<PathBuf> {
+    let text = reader.optional("memory.file", path_text)?;
+    let path = reader.folder("memory.file").join(text);
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if path.is_dir() {
+        reader.complain("memory.file", format!("{} is a folder; a file was expected", path.display()));
+    } else if !folder.is_dir() {
+        reader.complain("memory.file", format!("there is no folder {} to keep it in", folder.display()));
+    }
+    Some(path)
 }
 
 /// What a permission of a server can name without escapes.

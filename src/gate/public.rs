@@ -10,7 +10,7 @@ use crate::challenge::page::Notice;
 use crate::challenge::{Check, canary};
 use crate::clearance::{self, Sealed};
 use crate::crypto::{Claims, Refusal};
-use crate::request::{Prefix, Request, Scheme, Single, Unfit, cookie_values};
+use crate::request::{Request, Scheme, Single, Unfit, cookie_values};
 
 /// Where the links lead that no person sees: a name that a robot has no reason to leave out.
 const TRAP: &[u8] = b"list/";

@@ -70,7 +70,7 @@ impl Default for Settings {
             logged: 500,
             limits: Limits::default(),
             memory: memory::DEFAULT_BYTES,
-            others: Others::Nobody,
+            others: Others::default(),
             marks: [5, 50],
             page: page::Settings::default(),
             trap: true,

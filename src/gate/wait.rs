@@ -4,7 +4,7 @@ use super::{Gate, Moment, Response};
 use crate::challenge::page::Notice;
 use crate::challenge::{Token, way_back};
 use crate::crypto::{Refusal, decode, encode};
-use crate::request::{MAX_TARGET, Prefix, Request};
+use crate::request::{MAX_TARGET, Request};
 
 impl Gate {
     /// The link of a wait: relative, with the way back signed together with its token.

@@ -1,7 +1,9 @@
 //! What is kept of one client: an address, or the /64 of one.
 
+use super::file::Kept;
 use super::reputation::Reputation;
 use super::rhythm::Rhythm;
+use super::shared::Misdeeds;
 use super::sight::{Sight, What};
 use super::sketch::Distinct;
 use super::window::{Count, Window};
@@ -22,6 +24,8 @@ pub(super) struct Client {
     number: u32,
     stem: u32,
     steps: u16,
+    /// When it last went into a trap, in seconds.
+    trapped: u32,
 }
 
 /// Two and a half minutes.
@@ -109,6 +113,7 @@ impl Client {
     /// Takes note of something that only robots follow.
     pub(super) fn trapped(&mut self, now: Timestamp) {
         add(&mut self.probes.now(now).traps);
+        self.trapped = u32::try_from(now.seconds()).unwrap_or(u32::MAX);
         self.reputation.add(10.0, now);
     }
 
@@ -116,6 +121,29 @@ impl Client {
     pub(super) fn answered(&mut self, now: Timestamp) {
         add(&mut self.lately.now(now).answered);
         self.reputation.add(-8.0, now);
+    }
+
+    /// Takes it off the list of those to tell of: what there is to tell.
+    pub(super) fn ask(&mut self, now: Timestamp) -> Misdeeds {
+        Misdeeds { traps: self.traps(now), ..self.reputation.ask(now) }
+    }
+
+    /// How many traps it went into lately, and when it last did, in seconds.
+    fn traps(&self, now: Timestamp) -> (u16, u32) {
+        let [traps, before] = self.probes.leaves(now).map(|leaf| leaf.traps);
+        (traps.saturating_add(before), self.trapped)
+    }
+
+    /// Takes in what a file kept of it, or that it kept nothing; where it stands then.
+    pub(super) fn recall(&mut self, kept: Option<&Kept>, now: Timestamp) -> Misdeeds {
+        if let Some(kept) = kept.filter(|kept| kept.traps > 0) {
+            // On the leaf that it stood on then, if nothing was written on a newer one.
+            let leaf = self.probes.now(Timestamp::from_seconds(kept.trapped.into()));
+            leaf.traps = leaf.traps.saturating_add(kept.traps);
+            self.trapped = self.trapped.max(kept.trapped);
+        }
+        let own = self.reputation.recall(kept.map(|kept| kept.at(now)), now);
+        Misdeeds { more: 0.0, own, known: true, returns: kept.is_some(), traps: self.traps(now) }
     }
 
     /// What it has to its name.

@@ -1,8 +1,10 @@
 //! Between memory and whoever else remembers: what there is to tell and to ask, and what follows from the replies.
 //! Does no I/O; the server's task does, behind the requests' backs.
 
+use super::file::Kept;
 use super::outbox::{Note, Outbox, Subject};
-use super::shared::{About, Ask, Name, Reply};
+use super::reputation::{Score, WORTH};
+use super::shared::{About, Ask, Misdeeds, Name, Reply};
 use super::table::Table;
 use super::{Memory, Others};
 use crate::clock::Timestamp;
@@ -13,13 +15,11 @@ impl Memory {
     /// any came.
     #[must_use]
     pub fn exchanging(mut self, others: Others) -> Self {
-        let listens = match others {
-            Others::Nobody => return self,
-            Others::File => false,
-            Others::Replicas => true,
-        };
+        if others == Others::default() {
+            return self;
+        }
         self.clients = Table::new(33 * self.share);
-        self.outbox = Some(Outbox::new(self.share, listens));
+        self.outbox = Some(Outbox::new(self.share, others));
         self
     }
 
@@ -36,11 +36,11 @@ impl Memory {
             Note::Calls { cell, limit, pace, of } => {
                 let calls = self.arrivals.change(cell, |arrival| arrival.ask(&pace, now))??;
                 let name = name(mac, b"calls", &limit.to_be_bytes(), of);
-                Some(Ask { name, about: About::Calls(calls), cell })
+                Some(Ask { name, about: About::Calls(calls), cell, of })
             }
             Note::Misdeeds { cell, of } => {
-                let misdeeds = self.clients.change(cell, |client| client.reputation().ask(now))?;
-                Some(Ask { name: name(mac, MISDEEDS, b"", of), about: About::Misdeeds(misdeeds), cell })
+                let misdeeds = self.clients.change(cell, |client| client.ask(now))?;
+                Some(Ask { name: name(mac, LABEL, b"", of), about: About::Misdeeds(misdeeds), cell, of })
             }
         }
     }
@@ -60,6 +60,14 @@ impl Memory {
         }
     }
 
+    /// Takes in what a file kept of a client from before this process, or that it kept nothing; the ask says so from then on.
+    pub fn recalled(&self, ask: &mut Ask, kept: Option<&Kept>, now: Timestamp) {
+        if let About::Misdeeds(misdeeds) = &mut ask.about {
+            let after = self.clients.change(ask.cell, |client| client.recall(kept, now));
+            *misdeeds = after.map_or(*misdeeds, |after| Misdeeds { more: misdeeds.more, ..after });
+        }
+    }
+
     /// Takes back what could not be told: it is told the next time, if whoever it is about comes again.
     pub fn keep(&self, ask: &Ask) {
         match &ask.about {
@@ -73,7 +81,28 @@ impl Memory {
     }
 }
 
-const MISDEEDS: &[u8] = b"misdeeds";
+impl Ask {
+    /// What is to outlive a restart of what this is about, if anything is. `all` is where it stands among all replicas, if there
+    /// are any that say so.
+    pub fn worth_keeping(&self, all: Option<Score>, now: Timestamp) -> Option<Kept> {
+        let About::Misdeeds(misdeeds) = &self.about else { return None };
+        let score = all.unwrap_or(misdeeds.own);
+        let (traps, trapped) = misdeeds.traps;
+        let news =
+            misdeeds.more != 0.0 || misdeeds.returns || (score.points - misdeeds.own.points).abs() >= 0.5;
+        // Nobody's name is bad below this; who had something, or made good, may have a row that is to go.
+        let worth = score.points >= WORTH || traps > 0 || misdeeds.returns || misdeeds.more < 0.0;
+        let written = u32::try_from(now.seconds()).unwrap_or(u32::MAX);
+        (news && worth).then_some(Kept { score, written, traps, trapped })
+    }
+
+    /// What a client, which this must be about, is called under another key.
+    pub fn name_under(&self, mac: &Mac) -> Name {
+        name(mac, LABEL, b"", self.of)
+    }
+}
+
+const LABEL: &[u8] = b"misdeeds";
 
 /// Labels differ in length, and what follows them has a length of its own: no two things have one name.
 fn name(mac: &Mac, label: &[u8], limit: &[u8], of: Subject) -> Name {

@@ -9,6 +9,7 @@ mod arrival;
 mod clearance;
 mod client;
 mod exchange;
+pub mod file;
 mod fingerprint;
 mod key;
 mod network;
@@ -76,14 +77,11 @@ pub struct Deed {
 
 /// Who remembers beside this process.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum Others {
+pub struct Others {
     /// A file of this process's own.
-    File,
-    /// Nobody.
-    #[default]
-    Nobody,
-    /// Other replicas, perhaps beside a file.
-    Replicas,
+    pub file: bool,
+    /// Other replicas.
+    pub replicas: bool,
 }
 
 /// Whose calls a limit counts together. Where there is no evidence of one, all of those share a cell.
@@ -222,7 +220,7 @@ impl Memory {
     fn note(&self, cell: u64, sight: &Sight, client: &mut Client, now: Timestamp) {
         let Some(outbox) = &self.outbox else { return };
         let reputation = client.reputation();
-        if reputation.is_due(now, outbox.listens) {
+        if reputation.is_due(now, outbox.others) {
             reputation.set_noted(outbox.add(Note::Misdeeds { cell, of: sight.who }));
         }
     }

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use sha2::{Digest, Sha256};
 
-use super::Pace;
+use super::{Others, Pace};
 
 /// Whom something is about, in so few bytes that a list of them is short.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -57,16 +57,16 @@ pub(super) struct Outbox {
     sender: SyncSender<Note>,
     notes: Mutex<Receiver<Note>>,
     places: usize,
-    /// Whether others may know what this process does not, so that who comes again is asked about again.
-    pub(super) listens: bool,
+    /// Who reads it.
+    pub(super) others: Others,
 }
 
 impl Outbox {
     /// A list that takes `bytes`.
-    pub(super) fn new(bytes: usize, listens: bool) -> Self {
+    pub(super) fn new(bytes: usize, others: Others) -> Self {
         let places = (bytes / Self::PLACE).max(1);
         let (sender, notes) = sync_channel(places);
-        Self { sender, notes: Mutex::new(notes), places, listens }
+        Self { sender, notes: Mutex::new(notes), places, others }
     }
 
     /// What a line takes: itself, and the channel's stamp.
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn a_full_list_takes_no_more_and_keeps_its_order() {
-        let outbox = Outbox::new(3 * Outbox::PLACE, false);
+        let outbox = Outbox::new(3 * Outbox::PLACE, Others::default());
         let note = |cell| Note::Misdeeds { cell, of: Subject::new(1, b"") };
         assert!((0..3).all(|cell| outbox.add(note(cell))));
         assert!(!outbox.add(note(3)));

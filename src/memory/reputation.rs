@@ -3,6 +3,7 @@
 //! A bad name comes at 20 points and goes at 5, so that it does not flicker. Points are halved every half hour and never
 //! exceed 80: a bad name that nothing is added to is gone after two hours, whatever earned it.
 
+use super::Others;
 use super::shared::Misdeeds;
 use crate::clock::Timestamp;
 
@@ -30,6 +31,8 @@ pub(super) struct Reputation {
     bad: bool,
     /// Whether it is on the list of those to ask about.
     noted: bool,
+    /// Whether the file, if there is one, was asked about it.
+    known: bool,
 }
 
 /// Points, and whether they make a bad name.
@@ -80,8 +83,9 @@ impl Reputation {
     }
 
     /// Whether others should be told, or asked, about this client now.
-    pub(super) fn is_due(&self, now: Timestamp, listens: bool) -> bool {
+    pub(super) fn is_due(&self, now: Timestamp, others: Others) -> bool {
         let news = self.untold <= -0.5 || self.untold >= 0.5 && self.points >= WORTH;
+        let listens = others.replicas || others.file && !self.known;
         let again = listens && low(now).wrapping_sub(self.asked) >= ASKED;
         !self.noted && (self.asked == 0 || news || again)
     }
@@ -93,15 +97,25 @@ impl Reputation {
 
     /// Takes it off the list: what there is to tell, and where it stands here.
     pub(super) fn ask(&mut self, now: Timestamp) -> Misdeeds {
-        let (first, own) = (self.asked == 0, self.score(now));
+        let own = self.score(now);
         (self.noted, self.asked) = (false, low(now).max(1));
         // What could not be told for long has faded since.
-        Misdeeds { more: std::mem::take(&mut self.untold).min(own.points), own, first }
+        let more = std::mem::take(&mut self.untold).min(own.points);
+        Misdeeds { more, own, known: self.known, returns: false, traps: (0, 0) }
     }
 
     /// Takes in where the client stands among all, what was told up to [`Reputation::ask`] included.
     pub(super) fn settle(&mut self, all: Score, now: Timestamp) {
         self.write(all.plus(self.untold), now);
+    }
+
+    /// Takes in what a file kept; where it stands then.
+    pub(super) fn recall(&mut self, kept: Option<Score>, now: Timestamp) -> Score {
+        if let (false, Some(kept)) = (self.known, kept) {
+            self.write(kept.plus(self.score(now).points), now);
+        }
+        self.known = true;
+        self.score(now)
     }
 
     /// Takes back what could not be told.

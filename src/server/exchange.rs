@@ -1,16 +1,21 @@
 //! Tells others what memory has to tell, and takes in what they know, behind the requests' backs.
 //! How it is told and what follows is memory's; when, and what happens if it cannot be, is decided here.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep};
+use tokio::sync::oneshot::{self, error::TryRecvError};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+use super::Error;
 use super::breaker::{Breaker, Change, REST};
+use super::keeper::{Keeper, Rows};
 use crate::clock::Clock;
 use crate::config;
 use crate::gate::{Gate, Live};
-use crate::memory::shared::{Address, Error, Shared, Valkey};
+use crate::memory::file::Kept;
+use crate::memory::shared::{self, About, Address, Ask, Name, Reply, Shared, Valkey};
 
 /// How much is told at once: a server answers so many within some 10 ms.
 const BATCH: usize = 2048;
@@ -21,6 +26,13 @@ const PER_ASK: Duration = Duration::from_micros(100);
 /// The time between two turns while nobody comes.
 const IDLE: Duration = Duration::from_millis(50);
 
+/// The most that waits to be written to the file, where the disk is too slow; whoever it is about comes again.
+const CHANGED: usize = 20_000;
+/// How long the last rows may take before the process ends without them.
+const LAST: Duration = Duration::from_secs(3);
+/// How often what changed is written to the file.
+const KEEP: Duration = Duration::from_secs(1);
+
 /// Whoever there is to tell.
 #[derive(Debug)]
 pub(super) struct Exchange {
@@ -28,6 +40,18 @@ pub(super) struct Exchange {
     clock: Clock,
     shared: Option<(Address, Valkey)>,
     breaker: Breaker,
+    keeper: Option<Keeper>,
+    /// What changed since it was last written, and when that was.
+    changed: HashMap<Name, Kept>,
+    kept: Instant,
+    writing: Option<Writing>,
+}
+
+/// Rows on their way to the disk, and who says when they are there.
+#[derive(Debug)]
+struct Writing {
+    rows: Rows,
+    done: oneshot::Receiver<()>,
 }
 
 impl Exchange {
@@ -37,14 +61,20 @@ impl Exchange {
             Some((address, prefix)) => Some((address.clone(), Valkey::new(address, prefix)?)),
             None => None,
         };
+        let state = live.load().state().clone();
         // Until the first answer nothing is shared.
-        live.load().state().metrics.shared_degraded.set(i64::from(shared.is_some()));
-        Ok(Self { live, clock, shared, breaker: Breaker::default() })
+        state.metrics.shared_degraded.set(i64::from(shared.is_some()));
+        let keeper = match &others.file {
+            Some(path) => Some(Keeper::start(path.clone(), &state.metrics, clock.now())?),
+            None => None,
+        };
+        let (breaker, changed, kept) = (Breaker::default(), HashMap::new(), Instant::now());
+        Ok(Self { live, clock, shared, breaker, keeper, changed, kept, writing: None })
     }
 
     /// Takes turns until `stop`.
     pub(super) async fn run(mut self, stop: CancellationToken) -> Self {
-        if self.shared.is_none() {
+        if self.shared.is_none() && self.keeper.is_none() {
             stop.cancelled().await;
         }
         loop {
@@ -64,33 +94,125 @@ impl Exchange {
         }
     }
 
+    /// Tells the last that there is to tell.
+    pub(super) async fn finish(mut self) {
+        while self.turn().await == BATCH {}
+        if let Some(Writing { rows: _, done }) = self.writing.take() {
+            let _ = timeout(LAST, done).await;
+        }
+        self.write();
+        let written = match self.writing.take() {
+            Some(Writing { rows, done }) => {
+                rows.is_empty() || matches!(timeout(LAST, done).await, Ok(Ok(())))
+            }
+            None => true,
+        };
+        if !written {
+            tracing::warn!("the last of what should outlive this process could not be written");
+        }
+    }
+
     /// Tells and asks once, and says how much there was to tell.
-    pub(super) async fn turn(&mut self) -> usize {
+    async fn turn(&mut self) -> usize {
         let gate = self.live.load_full();
         let Some(naming) = gate.naming().next() else { return 0 };
         let memory = gate.state().memory();
-        let asks = memory.asks(naming, BATCH, self.clock.now());
-        let Some((address, shared)) = &mut self.shared else { return asks.len() };
+        let mut asks = memory.asks(naming, BATCH, self.clock.now());
+        self.recall(&gate, &mut asks).await;
+        let replies = self.share(&gate, &asks).await;
+        self.keep(&asks, &replies);
+        asks.len()
+    }
+
+    /// Takes in what an earlier process kept of those who have just come.
+    async fn recall(&mut self, gate: &Gate, asks: &mut [Ask]) {
+        let Some(keeper) = &self.keeper else { return };
+        let stranger = |ask: &&mut Ask| matches!(ask.about, About::Misdeeds(misdeeds) if !misdeeds.known);
+        let strangers: Vec<_> = asks.iter_mut().filter(stranger).collect();
+        if strangers.is_empty() {
+            return;
+        }
+        let names = |ask: &&mut Ask| gate.naming().map(|mac| ask.name_under(mac)).collect();
+        // Whom the file says nothing about in time is asked about again.
+        let (names, now) = (strangers.iter().map(names).collect(), self.clock.now());
+        let Some(kept) = keeper.recall(names, now).await else { return };
+        for (ask, kept) in strangers.into_iter().zip(&kept) {
+            gate.state().memory().recalled(ask, kept.as_ref(), now);
+        }
+    }
+
+    /// Tells other replicas and takes in what they know; nothing comes back if they cannot be told.
+    async fn share(&mut self, gate: &Gate, asks: &[Ask]) -> Vec<Reply> {
+        let Some((address, shared)) = &mut self.shared else { return Vec::new() };
+        let memory = gate.state().memory();
         if !self.breaker.admits(!asks.is_empty(), Instant::now()) {
             asks.iter().for_each(|ask| memory.keep(ask));
-            return asks.len();
+            return Vec::new();
         }
-        let ended = shared.exchange(&asks, self.clock.now()).await;
+        let ended = shared.exchange(asks, self.clock.now()).await;
         let change = self.breaker.note(ended.is_ok(), Instant::now());
-        match &ended {
-            Ok(replies) => {
-                let now = self.clock.now();
-                asks.iter().zip(replies).for_each(|(ask, reply)| memory.settle(ask, *reply, now));
-            }
-            Err(_) => asks.iter().for_each(|ask| memory.keep(ask)),
+        show(gate, address, change, ended.as_ref().err());
+        let Ok(replies) = ended else {
+            asks.iter().for_each(|ask| memory.keep(ask));
+            return Vec::new();
+        };
+        let now = self.clock.now();
+        asks.iter().zip(&replies).for_each(|(ask, reply)| memory.settle(ask, *reply, now));
+        replies
+    }
+
+    /// Takes down what outlives a restart, and has it written when it is time.
+    fn keep(&mut self, asks: &[Ask], replies: &[Reply]) {
+        if self.keeper.is_none() {
+            return;
         }
-        show(&gate, address, change, ended.err());
-        asks.len()
+        let now = self.clock.now();
+        for (at, ask) in asks.iter().enumerate() {
+            let all = replies.get(at).and_then(|reply| match reply {
+                Reply::Calls(_) => None,
+                Reply::Misdeeds(score) => Some(*score),
+            });
+            if let Some(kept) = ask.worth_keeping(all, now)
+                && (self.changed.len() < CHANGED || self.changed.contains_key(&ask.name))
+            {
+                self.changed.insert(ask.name, kept);
+            }
+        }
+        if self.kept.elapsed() >= KEEP && self.is_written() && !self.changed.is_empty() {
+            self.kept = Instant::now();
+            self.write();
+        }
+    }
+
+    /// Whether nothing is being written. What could not be is to be written again.
+    fn is_written(&mut self) -> bool {
+        let Some(Writing { rows, mut done }) = self.writing.take() else { return true };
+        match done.try_recv() {
+            Ok(()) => true,
+            Err(TryRecvError::Empty) => {
+                self.writing = Some(Writing { rows, done });
+                false
+            }
+            Err(TryRecvError::Closed) => {
+                for (name, kept) in rows.iter() {
+                    self.changed.entry(*name).or_insert(*kept);
+                }
+                true
+            }
+        }
+    }
+
+    /// Hands over what changed.
+    fn write(&mut self) {
+        let Some(keeper) = &self.keeper else { return };
+        let rows: Rows = self.changed.drain().collect();
+        let done = keeper.keep(rows.clone(), self.clock.now());
+        self.writing = Some(Writing { rows, done });
     }
 }
 
 /// Shows the operator how the server is, once a change.
-fn show(gate: &Gate, server: &Address, change: Option<Change>, error: Option<Error>) {
+fn show(gate: &Gate, server: &Address, change: Option<Change>, error: Option<&shared::Error>) {
     let degraded = &gate.state().metrics.shared_degraded;
     match (change, error) {
         (Some(Change::Well), _) => {

@@ -10,6 +10,7 @@ mod descriptors;
 mod end;
 mod ended;
 mod exchange;
+mod keeper;
 mod load;
 mod places;
 mod reload;
@@ -38,6 +39,7 @@ use crate::clock::Clock;
 use crate::config::{Drain, Loaded, Sources};
 use crate::gate::{self, Live};
 use crate::lookup::ResolverError;
+use crate::memory::file::FileError;
 use crate::memory::shared;
 use bind::{Bound, Listener};
 use connection::{Serving, Speaks};
@@ -83,6 +85,9 @@ pub enum Error {
         /// What it was.
         what: &'static str,
     },
+    /// The file that `memory.file` names cannot be used.
+    #[error("cannot keep what should outlive a restart (`memory.file`)")]
+    File(#[from] FileError),
     /// Replicas cannot meet on the server that `memory.shared` names, wherever it is.
     #[error("cannot share memory over TLS")]
     Shared(#[from] shared::Error),
@@ -210,8 +215,8 @@ impl Server {
         workers.into_iter().for_each(Worker::join);
         // What the last requests did is told too.
         runtime.block_on(async {
-            if let Ok(mut exchange) = telling.await {
-                exchange.turn().await;
+            if let Ok(exchange) = telling.await {
+                exchange.finish().await;
             }
         });
         // A read of a file that never ends must not keep the process from ending.

@@ -288,7 +288,7 @@ pub fn gate(loaded: Loaded) -> Result<(Gate, Runtime), Error> {
     let Loaded { mut settings, policies, .. } = loaded;
     let runtime = super::worker::runtime()?;
     // It tells nobody of its visitors.
-    settings.gate.others = Others::Nobody;
+    settings.gate.others = Others::default();
     let state = Arc::new(state(&settings)?);
     settings.gate.resolvers = resolvers(&settings.name_servers, &policies, runtime.handle(), &state)?;
     state.set_load(load::averages());
@@ -324,7 +324,7 @@ fn resolvers(
 }
 
 /// An error with its causes, in one line.
-fn chain(error: &dyn std::error::Error) -> String {
+pub(super) fn chain(error: &dyn std::error::Error) -> String {
     std::iter::successors(Some(error), |error| error.source())
         .map(ToString::to_string)
         .collect::<Vec<_>>()

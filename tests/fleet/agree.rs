@@ -43,7 +43,7 @@ fn measured(ask: &Ask) -> bool {
         }
     }
     let seconds = start.elapsed().as_secs_f64();
-    if replicas.iter().any(|replica| replica.lines("cannot share memory") > 0) {
+    if replicas.iter().any(|replica| replica.said().contains("cannot share memory")) {
         return false;
     }
     let allowed = BURST + RATE * seconds;

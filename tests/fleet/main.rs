@@ -21,4 +21,5 @@ mod agree;
 mod hostile;
 mod outage;
 mod reach;
+mod restart;
 mod scripts;

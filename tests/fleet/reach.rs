@@ -42,7 +42,7 @@ fn as_the_user_that_the_readme_makes() {
     // Another prefix is none of this user's business.
     let settings = settings.replace("memory: {", "memory: {prefix: 'other:', ");
     let other = Replica::start(folder.path(), "b", &settings);
-    until("a refusal", || other.lines("it says NOPERM") == 1);
+    other.says("it says NOPERM", 1);
     assert_eq!(other.metric("tollgate_shared_degraded"), 1);
 }
 
@@ -84,7 +84,7 @@ fn over_tls_by_an_authority_that_the_system_trusts() {
     let distrusting =
         Replica::start_with(folder.path(), "c", &settings("127.0.0.1"), &[("SSL_CERT_FILE", &certificate)]);
     for replica in [misnamed, distrusting] {
-        until("a refusal", || replica.lines("invalid peer certificate") == 1);
+        replica.says("invalid peer certificate", 1);
         assert_eq!(replica.metric("tollgate_shared_degraded"), 1);
         replica.stands(1);
     }

@@ -51,7 +51,18 @@ pub(crate) fn folder() -> TempDir {
     tempfile::Builder::new().prefix(&format!("fleet{}", id())).tempdir_in("/tmp").unwrap()
 }
 
-const SECRET: [u8; 32] = [7; 32];
+pub(crate) const SECRET: [u8; 32] = [7; 32];
+
+/// Writes a key ring that nobody else can read.
+pub(crate) fn write_keys(folder: &Path, keys: &[(u8, [u8; 32], &str)]) {
+    let key = |(id, secret, state): &(u8, [u8; 32], &str)| {
+        format!("{{id: {id}, secret: {}, state: {state}}}", tollgate::crypto::encode(secret))
+    };
+    let keys: Vec<_> = keys.iter().map(key).collect();
+    let file = folder.join("keys.yaml");
+    fs::write(&file, format!("keys: [{}]", keys.join(", "))).unwrap();
+    fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+}
 
 impl Replica {
     /// Starts one in a folder of its own below `folder`, with more settings.
@@ -65,26 +76,46 @@ impl Replica {
         fs::create_dir_all(&folder).unwrap();
         fs::write(folder.join("policy.yaml"), POLICY).unwrap();
         fs::write(folder.join("tollgate.yaml"), format!("{SETTINGS}{settings}")).unwrap();
-        let key = tollgate::crypto::encode(&SECRET);
-        fs::write(folder.join("keys.yaml"), format!("keys: [{{id: 0, secret: {key}, state: sign}}]"))
-            .unwrap();
-        let private = std::os::unix::fs::PermissionsExt::from_mode(0o600);
-        fs::set_permissions(folder.join("keys.yaml"), private).unwrap();
-        let (program, line) = Self::spawn(&folder, variables);
+        write_keys(&folder, &[(0, SECRET, "sign")]);
+        let mut command = Command::new(tollgate());
+        command.arg("serve").envs(variables.iter().copied());
+        Self::run(command, folder)
+    }
+
+    /// Runs `command`, which is the program or becomes it, in a replica's folder.
+    pub(crate) fn run(mut command: Command, folder: PathBuf) -> Self {
+        command.current_dir(&folder);
+        let (program, line) = Program::start_until_it_speaks("tollgate", &mut command, &folder);
         let addresses: serde_json::Value = serde_json::from_str(&line).unwrap();
         let at = |listener: &str| addresses[listener].as_str().unwrap().parse().unwrap();
         Self { program: Some(program), http: at("http"), admin: at("admin"), folder }
     }
 
-    fn spawn(folder: &Path, variables: &[(&str, &str)]) -> (Program, String) {
-        let mut command = Command::new(tollgate());
-        command.arg("serve").current_dir(folder).envs(variables.iter().copied());
-        Program::start_until_it_speaks("tollgate", &mut command, folder)
+    /// Ends it as an operator does, and starts it again where it stood.
+    pub(crate) fn restart(mut self) -> Self {
+        drop(self.program.take());
+        self.start_again()
     }
 
-    /// Kills it, as the system does when memory runs out.
-    pub(crate) fn kill(&mut self) {
+    /// Kills it, as the system does when memory runs out, and starts it again.
+    pub(crate) fn kill_and_restart(mut self) -> Self {
         kill(self.program.take().unwrap());
+        self.start_again()
+    }
+
+    fn start_again(self) -> Self {
+        let mut command = Command::new(tollgate());
+        command.arg("serve");
+        Self::run(command, self.folder)
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.program.as_ref().unwrap().pid()
+    }
+
+    /// A file of its own.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
     }
 
     /// What it has logged.
@@ -92,9 +123,11 @@ impl Replica {
         fs::read_to_string(self.folder.join("tollgate.log")).unwrap()
     }
 
-    /// How many lines of its log hold this.
-    pub(crate) fn lines(&self, text: &str) -> usize {
-        self.said().lines().filter(|line| line.contains(text)).count()
+    /// Whether its log has come to hold so many lines with this, and no more. Lines are written when nothing else is to do.
+    pub(crate) fn says(&self, text: &str, times: usize) {
+        let lines = || self.said().lines().filter(|line| line.contains(text)).count();
+        until(&format!("{text:?} in the log"), || lines() >= times);
+        assert_eq!(lines(), times, "{text:?} in {}", self.said());
     }
 
     /// A visitor's request, as Envoy's HTTP service asks about it.
@@ -126,7 +159,7 @@ impl Replica {
 
     /// The bytes that it holds in memory.
     pub(crate) fn resident(&self) -> u64 {
-        let pid = self.program.as_ref().unwrap().pid();
+        let pid = self.pid();
         let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
         line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024

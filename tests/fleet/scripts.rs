@@ -20,7 +20,8 @@ struct Teller {
 
 impl Teller {
     fn new(secret: u8) -> Self {
-        let memory = Memory::new(DEFAULT_BYTES, &[secret; 16]).exchanging(Others::Replicas);
+        let memory =
+            Memory::new(DEFAULT_BYTES, &[secret; 16]).exchanging(Others { file: false, replicas: true });
         Self { memory, pace: Pace::new(Limit { count: 6, per: Duration::from_secs(60), burst: 6 }) }
     }
 
@@ -36,7 +37,7 @@ impl Teller {
         };
         let sight = self.memory.sight(&Request::new(parts).unwrap(), None);
         for _ in 0..denied {
-            self.memory.record(&sight, None, Deed { fate: Fate::Denied, probe: None }, now);
+            self.memory.record(&sight, None, Deed { fate: Fate::Denied, probe: None, trap: false }, now);
         }
         if answered {
             self.memory.answered(&sight, now);

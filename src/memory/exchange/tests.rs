@@ -13,6 +13,8 @@ use crate::memory::{Counted, DEFAULT_BYTES, Deed, Fate, Limit, MIN_BYTES, Pace};
 /// What a clearance may do, by default.
 const LIMIT: Limit = Limit { count: 600, per: Duration::from_secs(60), burst: 120 };
 
+const REPLICAS: Others = Others { file: false, replicas: true };
+
 fn at(ms: u64) -> Timestamp {
     Timestamp::from_millis(1_800_000_000_000 + ms)
 }
@@ -26,7 +28,7 @@ struct Fleet {
 
 impl Fleet {
     fn new(replicas: u8) -> Self {
-        let one = |n| Memory::new(DEFAULT_BYTES, &[n; 16]).exchanging(Others::Replicas);
+        let one = |n| Memory::new(DEFAULT_BYTES, &[n; 16]).exchanging(REPLICAS);
         let mac = Ring::single(Secret::new([7; 32])).signing().memory.clone();
         Self { replicas: (0..replicas).map(one).collect(), shared: InProcess::default(), mac }
     }
@@ -229,7 +231,7 @@ fn who_comes_once_and_who_is_good_has_no_name_on_the_server() {
 fn names_are_the_same_for_all_who_have_the_key_and_tell_things_apart() {
     let mac = |byte| Ring::single(Secret::new([byte; 32])).signing().memory.clone();
     let names = |secret: u8, key: u8| {
-        let memory = Memory::new(MIN_BYTES, &[secret; 16]).exchanging(Others::Replicas);
+        let memory = Memory::new(MIN_BYTES, &[secret; 16]).exchanging(REPLICAS);
         for client in ["192.0.2.1", "192.0.2.2"] {
             let probe = Some(Probe::Never);
             memory.record(
@@ -256,7 +258,7 @@ fn names_are_the_same_for_all_who_have_the_key_and_tell_things_apart() {
 
 #[test]
 fn a_list_that_nobody_reads_takes_no_more_than_it_has() {
-    let memory = Memory::new(MIN_BYTES, &[7; 16]).exchanging(Others::Replicas);
+    let memory = Memory::new(MIN_BYTES, &[7; 16]).exchanging(REPLICAS);
     let (before, most) = (memory.bytes(), memory.max_bytes());
     for n in 0..20_000_u32 {
         let client = IpAddr::from(n.to_be_bytes()).to_string();

@@ -18,6 +18,7 @@ pub use address::Address;
 pub use in_process::InProcess;
 pub use valkey::Valkey;
 
+use super::outbox::Subject;
 pub use super::reputation::Score;
 use super::{Limit, Pace};
 use crate::clock::Timestamp;
@@ -42,6 +43,8 @@ pub struct Ask {
     pub about: About,
     /// Where it stands in this process.
     pub(super) cell: u64,
+    /// Whom it is about.
+    pub(super) of: Subject,
 }
 
 impl Ask {
@@ -49,7 +52,7 @@ impl Ask {
     fn probe() -> Self {
         let pace = Pace::new(Limit { count: 1, per: Duration::from_millis(1), burst: 1 });
         let calls = Calls { cost: 1000, own: 1000, most: 1000, count: 0, pace };
-        Self { name: Name([0; 16]), about: About::Calls(calls), cell: 0 }
+        Self { name: Name([0; 16]), about: About::Calls(calls), cell: 0, of: Subject::new(0, b"") }
     }
 }
 
@@ -82,8 +85,12 @@ pub struct Misdeeds {
     pub more: f32,
     /// Where it stands by what this process knows, these points included.
     pub own: Score,
-    /// Whether this process has never asked about it.
-    pub first: bool,
+    /// Whether the file, if there is one, was asked about it.
+    pub known: bool,
+    /// Whether it had kept something.
+    pub returns: bool,
+    /// The traps that it went into lately, and when it last did, in seconds since 1970.
+    pub traps: (u16, u32),
 }
 
 /// Where something stands among all replicas.
