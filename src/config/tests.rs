@@ -181,6 +181,9 @@ fn what_contradicts_itself_is_refused() {
         ("trust: {peers: {a: 1}}", "trust.peers"),
         ("config: other.yaml", "config"),
         ("keys: {file: none.yaml}", "keys.file"),
+        ("memory: {shared: 'redis://localhost'}", "memory.shared"),
+        ("memory: {file: kept}", "memory.file"),
+        ("replicas: 3\nmemory: {max_bytes: 1GiB}", "replicas"),
         ("shadow: true\nshadow: false", ""),
         ("- a", ""),
         ("a: [", ""),
@@ -296,4 +299,56 @@ fn a_strange_variable_is_only_noted() {
         lints.iter().any(|l| l.file == "TOLLGATE_SERVICE_HOST" && l.level == Severity::Warn),
         "{lints:?}"
     );
+}
+
+/// One secret for settings that need keys.
+const KEYS_SET: (&str, &str) =
+    ("TOLLGATE_KEYS__SECRET", "0707070707070707070707070707070707070707070707070707070707070707");
+
+#[test]
+fn who_remembers_beside_this_process_is_read_and_needs_keys() {
+    let settings = |file: &str| settings(file, &[KEYS_SET], &[]);
+    assert_eq!(settings("").memory, Memory::default());
+    let both = settings("memory: {shared: 'rediss://me:hunter2@valkey.example/1', prefix: 'a:', file: kept}");
+    let (address, prefix) = both.memory.shared.as_ref().unwrap();
+    assert_eq!(
+        (address.to_string().as_str(), prefix.as_str()),
+        ("rediss://me:(redacted)@valkey.example/1", "a:")
+    );
+    assert!(both.memory.file.as_ref().unwrap().ends_with("kept"));
+    assert!(both.gate.others.file && both.gate.others.replicas);
+    assert!(!format!("{both:?}").contains("hunter2"));
+    for (file, key) in [
+        ("memory: {shared: 'http://localhost'}", "memory.shared"),
+        ("memory: {prefix: 'a*'}", "memory.prefix"),
+        ("memory: {prefix: ''}", "memory.prefix"),
+        ("memory: {file: missing/kept}", "memory.file"),
+        ("memory: {file: ..}", "memory.file"),
+        ("memory: {file: ''}", "memory.file"),
+    ] {
+        let problems = wrong(file, &[KEYS_SET]);
+        assert_eq!(problems.iter().map(|(key, _)| key.as_str()).collect::<Vec<_>>(), [key], "{file}");
+    }
+}
+
+#[test]
+fn no_mistake_shows_the_password_of_a_server() {
+    for file in [
+        "memory: {shared: 'redis://me:hunter2@host/x'}",
+        "memory:\n  shared: redis://me:hunter2@host:port",
+        "memory:\n  shared:\n    redis://me:hunter2@host#1",
+        "memory:\n  shard: redis://me:hunter2@host",
+        "memory:\n  shared: [redis://me:hunter2@host",
+        "memory:\n  shared: {redis://me:hunter2@host: 1}",
+    ] {
+        let (_folder, sources) = sources(file, &[KEYS_SET], &[]);
+        let problems = load(&sources).expect_err(file).to_string();
+        assert!(!problems.contains("hunter2"), "{problems}");
+        let shown = effective(&sources).0;
+        assert!(!format!("{shown:?}").contains("hunter2"), "{file}");
+    }
+    let (_folder, sources) = sources("memory: {shared: 'redis://me:hunter2@host'}", &[KEYS_SET], &[]);
+    let shown = effective(&sources).0;
+    let row = shown.iter().find(|row| row.key.name == "memory.shared").unwrap();
+    assert_eq!(row.value.as_deref(), Some("redis://me:(redacted)@host"));
 }

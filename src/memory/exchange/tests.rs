@@ -275,3 +275,91 @@ fn a_list_that_nobody_reads_takes_no_more_than_it_has() {
     memory.record(&see(&memory, "192.0.2.1", "/", CHROME), None, deed, at(20_001));
     assert_eq!(memory.asks(&mac, usize::MAX, at(20_002)).len(), 1);
 }
+
+/// One process with a file, and the rows that it would write after a client did this.
+fn kept(does: impl Fn(&Memory)) -> (Memory, Vec<Option<Kept>>) {
+    let memory = Memory::new(DEFAULT_BYTES, &[1; 16]).exchanging(Others { file: true, replicas: false });
+    does(&memory);
+    let mac = Ring::single(Secret::new([7; 32])).signing().memory.clone();
+    let rows = memory.asks(&mac, 100, at(0)).iter().map(|ask| ask.worth_keeping(None, at(0))).collect();
+    (memory, rows)
+}
+
+fn deny(memory: &Memory, client: &str, times: u64, trap: bool) {
+    let sight = see(memory, client, "/", CHROME);
+    for n in 0..times {
+        let deed = Deed { fate: Fate::Denied, probe: None, trap: trap && n == 0 };
+        memory.record(&sight, None, deed, at(0));
+    }
+}
+
+#[test]
+fn who_did_next_to_nothing_is_not_kept_and_who_did_is() {
+    let (_, rows) = kept(|memory| deny(memory, "192.0.2.1", 2, false));
+    assert_eq!(rows, [None]);
+    let (_, rows) = kept(|memory| deny(memory, "192.0.2.1", 11, true));
+    let row = rows[0].unwrap();
+    assert_eq!((row.score, row.traps), (Score { points: 32.0, bad: true }, 1));
+    assert_eq!((row.written, row.trapped), (1_800_000_000, 1_800_000_000));
+    // Who made good has its row written anew, or taken away.
+    let (_, rows) = kept(|memory| memory.answered(&see(memory, "192.0.2.1", "/", CHROME), at(0)));
+    assert_eq!(rows, [None], "there is nothing to make good");
+}
+
+#[test]
+fn what_was_kept_counts_on_and_counts_once() {
+    let (memory, _) = kept(|_| {});
+    let mac = Ring::single(Secret::new([7; 32])).signing().memory.clone();
+    let row = Kept {
+        score: Score { points: 40.0, bad: true },
+        written: 1_800_000_000,
+        traps: 2,
+        trapped: 1_800_000_100,
+    };
+    let now = at(1_800_000);
+    let told = |figure| memory.tell(&see(&memory, "192.0.2.1", "/", CHROME), None, now).value(figure);
+    let come = |points| {
+        let deed = Deed { fate: Fate::Denied, probe: None, trap: false };
+        (0..points / 2).for_each(|_| memory.record(&see(&memory, "192.0.2.1", "/", CHROME), None, deed, now));
+    };
+    come(2);
+    assert_eq!((told(Figure::ClientMisdeeds), told(Figure::ClientTraps)), (2, 0));
+    for _ in 0..2 {
+        let mut asks = memory.asks(&mac, 100, now);
+        asks.iter_mut().for_each(|ask| memory.recalled(ask, Some(&row), now));
+        // Half an hour later half of it is left.
+        assert_eq!((told(Figure::ClientMisdeeds), told(Figure::ClientDisrepute)), (22, 1));
+        assert_eq!(told(Figure::ClientTraps), 2);
+        for ask in asks {
+            let again = ask.worth_keeping(None, now).unwrap();
+            assert_eq!((again.score.points.round(), again.traps, again.trapped), (22.0, 2, 1_800_000_100));
+        }
+    }
+    come(6);
+    let asks = memory.asks(&mac, 100, now);
+    assert!(
+        matches!(asks[..], [Ask { about: About::Misdeeds(Misdeeds { known: true, .. }), .. }]),
+        "{asks:?}"
+    );
+    assert_eq!(told(Figure::ClientMisdeeds), 28);
+    // The traps are forgotten an hour after the last, the name later.
+    let later = at(3_600_000);
+    let told = memory.tell(&see(&memory, "192.0.2.1", "/", CHROME), None, later);
+    assert_eq!((told.value(Figure::ClientTraps), told.value(Figure::ClientDisrepute)), (0, 1));
+}
+
+#[test]
+fn whom_the_file_says_nothing_about_in_time_is_asked_about_again() {
+    let (memory, _) = kept(|memory| deny(memory, "192.0.2.1", 1, false));
+    let mac = Ring::single(Secret::new([7; 32])).signing().memory.clone();
+    let come = |ms| {
+        let deed = Deed { fate: Fate::Passed, probe: None, trap: false };
+        memory.record(&see(&memory, "192.0.2.1", "/", CHROME), None, deed, at(ms));
+        memory.asks(&mac, 100, at(ms))
+    };
+    assert!(come(100).is_empty());
+    let mut asks = come(500);
+    assert_eq!(asks.len(), 1);
+    memory.recalled(&mut asks[0], None, at(500));
+    assert!(come(1000).is_empty() && come(100_000).is_empty(), "it is known, and did nothing new");
+}
