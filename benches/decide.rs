@@ -1,4 +1,5 @@
-//! What a decision costs, and what it does not depend on: how many rules there are, and what an attacker makes of the agent.
+//! What a decision costs, and what it does not depend on: how many rules there are, what an attacker makes of the agent, and how the server is
+//! that replicas share.
 
 mod browser;
 
@@ -6,8 +7,11 @@ use std::cell::Cell;
 use std::fmt::Write as _;
 use std::hint::black_box;
 use std::net::{IpAddr, Ipv4Addr};
+use std::os::unix::net::UnixListener;
 use std::sync::Arc;
-use std::time::Instant;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use browser::{CHROME, HEADERS};
 use criterion::{Criterion, criterion_group, criterion_main};
@@ -15,6 +19,8 @@ use tollgate::clearance::{Lives, seal};
 use tollgate::clock::Timestamp;
 use tollgate::crypto::{Claims, Kind, Ring, Secret, Seed, Visitor};
 use tollgate::gate::{Face, Gate, Moment, Settings, State, Verdict};
+use tollgate::memory::Others;
+use tollgate::memory::shared::{Address, InProcess, Shared, Valkey};
 use tollgate::policy::{Loader, Source};
 use tollgate::request::{Parts, Request};
 
@@ -25,9 +31,13 @@ fn ring() -> Ring {
 }
 
 fn gate(source: &Source) -> Gate {
+    gate_beside(source, Others::default())
+}
+
+fn gate_beside(source: &Source, others: Others) -> Gate {
     let loader = Loader { root: ".".into(), ..Loader::default() };
     let policy = loader.load(source).unwrap_or_else(|e| panic!("{e}")).policy;
-    let settings = Settings::default();
+    let settings = Settings { others, ..Settings::default() };
     let state = Arc::new(State::new(&settings, &[9; 16], 1));
     Gate::new(settings, ring(), policy, state).expect("the settings are the default ones")
 }
@@ -227,6 +237,63 @@ fn ratios(_: &mut Criterion) {
     ratio("quiet, rotating agents to one", || one(&quiet), || next(&quiet));
 }
 
+/// Tells others of a gate's memory, as the process does it, but for the rest that it gives a server which fails.
+fn tell(gate: Arc<Gate>, mut others: impl Shared + Send + 'static, stop: Arc<AtomicBool>) -> JoinHandle<()> {
+    let turns = async move {
+        let (memory, now) = (gate.state().memory(), Timestamp::from_seconds(NOW.into()));
+        let naming = gate.naming().next().expect("a key signs");
+        while !stop.load(Ordering::Relaxed) {
+            let asks = memory.asks(naming, 2048, now);
+            match others.exchange(&asks, now).await {
+                Ok(replies) => {
+                    asks.iter().zip(replies).for_each(|(ask, reply)| memory.settle(ask, reply, now))
+                }
+                Err(_) => asks.iter().for_each(|ask| memory.keep(ask)),
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    thread::spawn(move || runtime.block_on(turns))
+}
+
+/// A decision of a gate that tells others, who are well or hang, to one of a gate that tells nobody.
+fn shared(_: &mut Criterion) {
+    let cookie = cookie();
+    let cleared = Ok(request(CHROME, "/articles/2026/a-page", &cookie));
+    let visits = Cell::new(0);
+    let one = |gate: &Gate| {
+        let moment = moment(visits.replace(visits.get() + 1));
+        let decision = gate.decide(Face::Grpc, None, black_box(&cleared), &moment);
+        assert_eq!(black_box(decision).verdict, Verdict::Allow);
+    };
+    let alone = gate(&shipped("strict.yaml"));
+    let telling = || {
+        let gate = Arc::new(gate_beside(&shipped("strict.yaml"), Others { file: false, replicas: true }));
+        allocations(&gate, request(CHROME, "/articles/2026/a-page", &cookie), Verdict::Allow);
+        gate
+    };
+    let compare = |name: &str, gate: &Arc<Gate>, teller: JoinHandle<()>, stop: &AtomicBool| {
+        ratio(name, || one(&alone), || one(gate));
+        stop.store(true, Ordering::Relaxed);
+        teller.join().expect("it does not panic");
+    };
+
+    let (gate, stop) = (telling(), Arc::new(AtomicBool::new(false)));
+    let teller = tell(gate.clone(), InProcess::default(), stop.clone());
+    compare("told to others who are well, to nobody", &gate, teller, &stop);
+
+    // It takes connections and whatever comes over them, and never says a word.
+    let folder = tempfile::tempdir().expect("a folder for a socket");
+    let socket = folder.path().join("hung");
+    let _door = UnixListener::bind(&socket).expect("the folder is ours");
+    let address = Address::parse(&format!("unix:{}", socket.display())).expect("it is an address");
+    let server = Valkey::new(address, "bench:".to_owned()).expect("it needs no certificates");
+    let (gate, stop) = (telling(), Arc::new(AtomicBool::new(false)));
+    let teller = tell(gate.clone(), server, stop.clone());
+    compare("told to a server that hangs, to nobody", &gate, teller, &stop);
+}
+
 /// A policy with 100,000 networks and 2,000 patterns of agents.
 fn load(c: &mut Criterion) {
     let mut text = String::from("bots:\n");
@@ -256,5 +323,5 @@ fn load(c: &mut Criterion) {
     });
 }
 
-criterion_group!(benches, shipped_policies, many_rules, rotating_agents, ratios, load);
+criterion_group!(benches, shipped_policies, many_rules, rotating_agents, ratios, shared, load);
 criterion_main!(benches);

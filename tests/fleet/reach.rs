@@ -4,6 +4,7 @@ use std::fs;
 use std::net::TcpListener;
 use std::process::Command;
 
+use crate::program::tollgate;
 use crate::replica::{Replica, folder, get, until};
 use crate::server::Server;
 
@@ -88,4 +89,31 @@ fn over_tls_by_an_authority_that_the_system_trusts() {
         assert_eq!(replica.metric("tollgate_shared_degraded"), 1);
         replica.stands(1);
     }
+}
+
+#[test]
+fn what_is_wrong_with_an_address_is_said_before_anything_starts_and_no_password_with_it() {
+    let folder = folder();
+    let run = |command: &str, settings: &str| {
+        fs::write(folder.path().join("tollgate.yaml"), settings).unwrap();
+        let mut program = Command::new(tollgate());
+        program.args([command, "--policy", "(data)/quiet.yaml"]).current_dir(folder.path());
+        let done = program.env("TOLLGATE_KEYS__SECRET", "07".repeat(32)).output().unwrap();
+        let said = [done.stdout, done.stderr].concat();
+        (done.status.code(), String::from_utf8(said).unwrap())
+    };
+    let good = "memory: {shared: 'rediss://me:hunter2@valkey.example', file: kept}\n";
+    let bad = "memory: {shared: 'rediss://me:hunter2@valkey.example:port', file: missing/kept}\n";
+    let (code, said) = run("check", good);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(!folder.path().join("kept").exists(), "nothing is begun");
+    let (code, said) = run("check", bad);
+    assert_eq!(code, Some(64), "{said}");
+    assert!(
+        said.contains("redis://USER:PASSWORD@HOST:PORT") && said.contains("there is no folder"),
+        "{said}"
+    );
+    assert!(!said.contains("hunter2"), "{said}");
+    let (_, said) = run("config", good);
+    assert!(said.contains("rediss://me:(redacted)@valkey.example") && !said.contains("hunter2"), "{said}");
 }

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use redis::{Client, ConnectionLike as _, FromRedisValue, cmd};
 
-use crate::program::{Program, kill};
+use crate::program::{Program, kill, repository};
 
 /// A running server on a unix socket. Dropping it stops it.
 pub(crate) struct Server {
@@ -20,8 +20,9 @@ pub(crate) struct Server {
 /// Where the server's program is. Without one nothing here is tested, so that is a failure.
 pub(crate) fn find() -> PathBuf {
     let path = env::var_os("PATH").unwrap_or_default();
+    let folders = [repository().join(".tools/bin")].into_iter().chain(env::split_paths(&path));
     let names = ["valkey-server", "redis-server"];
-    let files = env::split_paths(&path).flat_map(|folder| names.map(|name| folder.join(name)));
+    let files = folders.flat_map(|folder| names.map(|name| folder.join(name)));
     files.into_iter().find(|file| file.is_file()).unwrap_or_else(|| {
         panic!("neither valkey-server nor redis-server is installed: apt-get install redis-server, or valkey-server")
     })
