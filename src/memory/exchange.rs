@@ -85,7 +85,8 @@ impl Ask {
     /// What is to outlive a restart of what this is about, if anything is. `all` is where it stands among all replicas, if there
     /// are any that say so.
     pub fn worth_keeping(&self, all: Option<Score>, now: Timestamp) -> Option<Kept> {
-        let About::Misdeeds(misdeeds) = &self.about else { return None };
+        // Of whom the file was not asked about, less is known than stands there.
+        let About::Misdeeds(misdeeds @ Misdeeds { known: true, .. }) = &self.about else { return None };
         let score = all.unwrap_or(misdeeds.own);
         let (traps, trapped) = misdeeds.traps;
         let news =

@@ -97,17 +97,10 @@ impl Exchange {
     /// Tells the last that there is to tell.
     pub(super) async fn finish(mut self) {
         while self.turn().await == BATCH {}
-        if let Some(Writing { rows: _, done }) = self.writing.take() {
-            let _ = timeout(LAST, done).await;
-        }
+        self.written().await;
         self.write();
-        let written = match self.writing.take() {
-            Some(Writing { rows, done }) => {
-                rows.is_empty() || matches!(timeout(LAST, done).await, Ok(Ok(())))
-            }
-            None => true,
-        };
-        if !written {
+        self.written().await;
+        if !self.changed.is_empty() {
             tracing::warn!("the last of what should outlive this process could not be written");
         }
     }
@@ -178,33 +171,41 @@ impl Exchange {
                 self.changed.insert(ask.name, kept);
             }
         }
-        if self.kept.elapsed() >= KEEP && self.is_written() && !self.changed.is_empty() {
+        if self.kept.elapsed() >= KEEP && self.is_written() {
             self.kept = Instant::now();
             self.write();
         }
     }
 
-    /// Whether nothing is being written. What could not be is to be written again.
+    /// Whether nothing is being written.
     fn is_written(&mut self) -> bool {
-        let Some(Writing { rows, mut done }) = self.writing.take() else { return true };
-        match done.try_recv() {
-            Ok(()) => true,
-            Err(TryRecvError::Empty) => {
-                self.writing = Some(Writing { rows, done });
-                false
-            }
-            Err(TryRecvError::Closed) => {
-                for (name, kept) in rows.iter() {
-                    self.changed.entry(*name).or_insert(*kept);
-                }
-                true
-            }
+        let Some(mut writing) = self.writing.take() else { return true };
+        match writing.done.try_recv() {
+            Ok(()) => {}
+            Err(TryRecvError::Closed) => self.again(&writing.rows),
+            Err(TryRecvError::Empty) => self.writing = Some(writing),
+        }
+        self.writing.is_none()
+    }
+
+    /// Waits until nothing is being written, but not for ever.
+    async fn written(&mut self) {
+        let Some(Writing { rows, done }) = self.writing.take() else { return };
+        if !matches!(timeout(LAST, done).await, Ok(Ok(()))) {
+            self.again(&rows);
+        }
+    }
+
+    /// Has rows that could not be written wait for the next time.
+    fn again(&mut self, rows: &Rows) {
+        for (name, kept) in rows.iter() {
+            self.changed.entry(*name).or_insert(*kept);
         }
     }
 
     /// Hands over what changed.
     fn write(&mut self) {
-        let Some(keeper) = &self.keeper else { return };
+        let Some(keeper) = self.keeper.as_ref().filter(|_| !self.changed.is_empty()) else { return };
         let rows: Rows = self.changed.drain().collect();
         let done = keeper.keep(rows.clone(), self.clock.now());
         self.writing = Some(Writing { rows, done });
