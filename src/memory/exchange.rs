@@ -11,7 +11,7 @@ use crate::clock::Timestamp;
 use crate::crypto::Mac;
 
 impl Memory {
-    /// Makes memory take down what is to be told to others. The list takes its bytes from those of clients, so call it before
+    /// Makes memory take down what is to be told to others. The lists take their bytes from those of clients, so call it before
     /// any came.
     #[must_use]
     pub fn exchanging(mut self, others: Others) -> Self {
@@ -26,8 +26,8 @@ impl Memory {
     /// What there is to tell and to ask, as many as `most` at once, under names that `mac` makes. Each must come back to
     /// [`Memory::settle`] or [`Memory::keep`].
     pub fn asks(&self, mac: &Mac, most: usize, now: Timestamp) -> Vec<Ask> {
-        let notes = self.outbox.iter().flat_map(|outbox| std::iter::from_fn(|| outbox.next()));
-        notes.take(most).filter_map(|note| self.ask(mac, note, now)).collect()
+        let notes = self.outbox.iter().flat_map(|outbox| outbox.take(most));
+        notes.filter_map(|note| self.ask(mac, note, now)).collect()
     }
 
     fn ask(&self, mac: &Mac, note: Note, now: Timestamp) -> Option<Ask> {

@@ -1,4 +1,4 @@
-//! The list of what is to be told to others, or asked of them: bounded, written to by requests, read by one task.
+//! The lists of what is to be told to others, or asked of them: bounded, written to by requests, read by one task.
 
 use std::fmt;
 use std::mem::size_of;
@@ -37,7 +37,7 @@ impl Subject {
     }
 }
 
-/// One line of the list.
+/// One line.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Note {
     /// Calls under a limit.
@@ -52,39 +52,60 @@ pub(super) enum Note {
     Misdeeds { cell: u64, of: Subject },
 }
 
-/// The list. Adding to it waits for nobody, and takes no lock but while the task waits for a line, which it does not.
+/// The lists: one of calls, and one of clients, so that a flood of strangers keeps nobody's calls back. Adding to one waits
+/// for nobody.
 pub(super) struct Outbox {
-    sender: SyncSender<Note>,
-    notes: Mutex<Receiver<Note>>,
+    calls: List,
+    misdeeds: List,
     places: usize,
-    /// Who reads it.
+    /// Who reads them.
     pub(super) others: Others,
 }
 
-impl Outbox {
-    /// A list that takes `bytes`.
-    pub(super) fn new(bytes: usize, others: Others) -> Self {
-        let places = (bytes / Self::PLACE).max(1);
+struct List {
+    sender: SyncSender<Note>,
+    notes: Mutex<Receiver<Note>>,
+}
+
+impl List {
+    fn new(places: usize) -> Self {
         let (sender, notes) = sync_channel(places);
-        Self { sender, notes: Mutex::new(notes), places, others }
+        Self { sender, notes: Mutex::new(notes) }
+    }
+
+    fn next(&self) -> Option<Note> {
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner).try_recv().ok()
+    }
+}
+
+impl Outbox {
+    /// Lists that take `bytes` together.
+    pub(super) fn new(bytes: usize, others: Others) -> Self {
+        let places = (bytes / Self::PLACE / 2).max(1);
+        Self { calls: List::new(places), misdeeds: List::new(places), places: 2 * places, others }
     }
 
     /// What a line takes: itself, and the channel's stamp.
     const PLACE: usize = size_of::<Note>() + size_of::<usize>();
 
-    /// The bytes it has taken.
+    /// The bytes they have taken.
     pub(super) const fn bytes(&self) -> usize {
         self.places * Self::PLACE
     }
 
     /// Adds a line, unless there is no room: whoever it is about comes again.
     pub(super) fn add(&self, note: Note) -> bool {
-        self.sender.try_send(note).is_ok()
+        let list = match note {
+            Note::Calls { .. } => &self.calls,
+            Note::Misdeeds { .. } => &self.misdeeds,
+        };
+        list.sender.try_send(note).is_ok()
     }
 
-    /// The oldest line, which goes off the list.
-    pub(super) fn next(&self) -> Option<Note> {
-        self.notes.lock().unwrap_or_else(PoisonError::into_inner).try_recv().ok()
+    /// The oldest lines, which go off the lists: at most so many, and half of them calls if there are as many.
+    pub(super) fn take(&self, most: usize) -> impl Iterator<Item = Note> {
+        let calls = std::iter::from_fn(|| self.calls.next()).take(most / 2);
+        calls.chain(std::iter::from_fn(|| self.misdeeds.next()).take(most - most / 2))
     }
 }
 
@@ -115,17 +136,26 @@ mod tests {
     }
 
     #[test]
-    fn a_full_list_takes_no_more_and_keeps_its_order() {
-        let outbox = Outbox::new(3 * Outbox::PLACE, Others::default());
-        let note = |cell| Note::Misdeeds { cell, of: Subject::new(1, b"") };
-        assert!((0..3).all(|cell| outbox.add(note(cell))));
-        assert!(!outbox.add(note(3)));
-        let cell = |note| match note {
-            Note::Calls { cell, .. } | Note::Misdeeds { cell, .. } => cell,
+    fn a_full_list_takes_no_more_keeps_its_order_and_keeps_nothing_back_on_the_other() {
+        let outbox = Outbox::new(6 * Outbox::PLACE, Others::default());
+        let of = Subject::new(1, b"");
+        let misdeeds = |cell| Note::Misdeeds { cell, of };
+        let limit = super::super::Limit { count: 1, per: std::time::Duration::from_secs(1), burst: 1 };
+        let calls = |cell| Note::Calls { cell, limit: 1, pace: Pace::new(limit), of };
+        assert!((0..3).all(|cell| outbox.add(misdeeds(cell))));
+        assert!(!outbox.add(misdeeds(3)));
+        assert!((10..13).all(|cell| outbox.add(calls(cell))));
+        assert!(!outbox.add(calls(13)));
+        let cells = |most| {
+            let notes = outbox.take(most).map(|note| match note {
+                Note::Calls { cell, .. } | Note::Misdeeds { cell, .. } => cell,
+            });
+            notes.collect::<Vec<_>>()
         };
-        assert_eq!(outbox.next().map(cell), Some(0));
-        assert!(outbox.add(note(4)));
-        assert_eq!(std::iter::from_fn(|| outbox.next()).map(cell).collect::<Vec<_>>(), [1, 2, 4]);
-        assert_eq!(outbox.bytes(), 3 * Outbox::PLACE);
+        assert_eq!(cells(2), [10, 0]);
+        assert!(outbox.add(misdeeds(4)));
+        assert_eq!(cells(usize::MAX), [11, 12, 1, 2, 4]);
+        assert!(cells(usize::MAX).is_empty());
+        assert_eq!(outbox.bytes(), 6 * Outbox::PLACE);
     }
 }

@@ -96,7 +96,7 @@ impl Exchange {
 
     /// Tells the last that there is to tell.
     pub(super) async fn finish(mut self) {
-        while self.turn().await == BATCH {}
+        while self.turn().await > 0 {}
         self.written().await;
         self.write();
         self.written().await;

@@ -92,7 +92,7 @@ fn three_replicas_let_through_what_one_would() {
     let passed = Fleet::new(3).passes(600, |ms| Some(ms as usize % 3));
     assert!((allowed(600) * 98 / 100..=allowed(600) * 102 / 100).contains(&passed), "{passed}");
     // Three times what is allowed, each replica a little less than it would let through by itself.
-    let spread = |ms: u64| (ms % 34 == 0).then_some(ms as usize / 34 % 3);
+    let spread = |ms: u64| ms.is_multiple_of(34).then_some(ms as usize / 34 % 3);
     let passed = Fleet::new(3).passes(120, spread);
     assert!((allowed(120) * 98 / 100..=allowed(120) * 105 / 100).contains(&passed), "{passed}");
 }
@@ -282,7 +282,11 @@ fn kept(does: impl Fn(&Memory)) -> (Memory, Vec<Option<Kept>>) {
     does(&memory);
     let mac = Ring::single(Secret::new([7; 32])).signing().memory.clone();
     let row = |mut ask: Ask| {
-        assert_eq!(ask.worth_keeping(None, at(0)), None, "nothing is written in the place of what was not read");
+        assert_eq!(
+            ask.worth_keeping(None, at(0)),
+            None,
+            "nothing is written in the place of what was not read"
+        );
         memory.recalled(&mut ask, None, at(0));
         ask.worth_keeping(None, at(0))
     };
