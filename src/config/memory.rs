@@ -38,7 +38,8 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Memory {
 fn file(reader: &mut Reader<'_>) -> Option<PathBuf> {
     let text = reader.optional("memory.file", path_text)?;
     let path = reader.folder("memory.file").join(text);
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
+    let folder =
+        path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
     if path.is_dir() {
         reader.complain("memory.file", format!("{} is a folder; a file was expected", path.display()));
     } else if !folder.is_dir() {

@@ -18,6 +18,7 @@ pub(crate) struct Server {
 }
 
 /// Where the server's program is. Without one nothing here is tested, so that is a failure.
+#[expect(clippy::disallowed_methods, reason = "where a program lies is not a setting of the product")]
 pub(crate) fn find() -> PathBuf {
     let path = env::var_os("PATH").unwrap_or_default();
     let folders = [repository().join(".tools/bin")].into_iter().chain(env::split_paths(&path));
