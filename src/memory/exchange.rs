@@ -68,6 +68,14 @@ impl Memory {
         }
     }
 
+    /// Takes back what a client did, of whom the file said nothing in time: it is told and kept the next time.
+    pub fn postpone(&self, ask: &mut Ask) {
+        if let About::Misdeeds(misdeeds) = &mut ask.about {
+            self.clients.change(ask.cell, |client| client.reputation().keep(misdeeds));
+            misdeeds.more = 0.0;
+        }
+    }
+
     /// Takes back what could not be told: it is told the next time, if whoever it is about comes again.
     pub fn keep(&self, ask: &Ask) {
         match &ask.about {

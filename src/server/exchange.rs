@@ -126,11 +126,13 @@ impl Exchange {
             return;
         }
         let names = |ask: &&mut Ask| gate.naming().map(|mac| ask.name_under(mac)).collect();
-        // Whom the file says nothing about in time is asked about again.
         let (names, now) = (strangers.iter().map(names).collect(), self.clock.now());
-        let Some(kept) = keeper.recall(names, now).await else { return };
-        for (ask, kept) in strangers.into_iter().zip(&kept) {
-            gate.state().memory().recalled(ask, kept.as_ref(), now);
+        let (memory, kept) = (gate.state().memory(), keeper.recall(names, now).await);
+        for (at, ask) in strangers.into_iter().enumerate() {
+            match &kept {
+                Some(kept) => memory.recalled(ask, kept.get(at).and_then(Option::as_ref), now),
+                None => memory.postpone(ask),
+            }
         }
     }
 

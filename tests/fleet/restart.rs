@@ -185,10 +185,11 @@ fn a_full_disk() {
     let pid = replica.pid().to_string();
     assert!(Command::new("prlimit").args(["--pid", &pid, "--fsize=unlimited"]).status().unwrap().success());
     until("a disk with room", || {
-        spoil(&replica, "198.51.100.7");
+        spoil(&replica, "203.0.113.1");
         replica.metric("tollgate_file_degraded") == 0
     });
     replica.says("is kept again", 1);
+    spoil(&replica, "198.51.100.7");
     let replica = replica.restart();
     until("a bad name", || is_bad(&replica, "198.51.100.7"));
 }

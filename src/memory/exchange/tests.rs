@@ -366,7 +366,15 @@ fn whom_the_file_says_nothing_about_in_time_is_asked_about_again() {
         memory.record(&see(&memory, "192.0.2.1", "/", CHROME), None, deed, at(ms));
         memory.asks(&mac, 100, at(ms))
     };
-    assert_eq!(come(0).len(), 1);
+    let mut asks = come(0);
+    deny(&memory, "192.0.2.1", 5, false);
+    memory.postpone(&mut asks[0]);
+    let mut asks = memory.asks(&mac, 100, at(1));
+    memory.postpone(&mut asks[0]);
+    assert!(matches!(asks[0].about, About::Misdeeds(misdeeds) if misdeeds.more == 0.0 && misdeeds.own.points == 10.0));
+    // At once, where there is something to tell of it.
+    let asks = come(2);
+    assert!(matches!(asks[0].about, About::Misdeeds(misdeeds) if misdeeds.more == 10.0));
     assert!(come(100).is_empty());
     let mut asks = come(500);
     assert_eq!(asks.len(), 1);
