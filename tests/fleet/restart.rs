@@ -76,6 +76,19 @@ fn killed_again_and_again() {
     assert!(!files.iter().any(|name| name.contains("unreadable")), "{files:?}");
 }
 
+/// Nothing is stored of a challenge, so nothing of it can be lost.
+#[test]
+fn a_challenge_outlives_whoever_issued_it() {
+    let folder = folder();
+    let replicas = ["a", "b"].map(|name| Replica::start(folder.path(), name, ""));
+    let answer = replicas[0].solved("198.51.100.7");
+    let [one, other] = replicas.map(Replica::kill_and_restart);
+    let paid = other.answer("198.51.100.7", &answer);
+    assert_eq!(paid.status, 204, "{paid:?}");
+    let cookie = paid.header("set-cookie").unwrap().split(';').next().unwrap();
+    assert_eq!(one.ask(&get("/page", "198.51.100.7").add("cookie", cookie)).status, 200);
+}
+
 #[test]
 fn one_that_cannot_be_read_is_set_aside_with_a_warning() {
     let folder = folder();
