@@ -214,6 +214,18 @@ impl Exchange {
     }
 }
 
+impl Drop for Exchange {
+    /// Nobody else would notice that nothing is told any more.
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.live.load().state().metrics.shared_degraded.set(1);
+            tracing::error!(
+                "telling others ended by itself, which is a bug; this replica counts for itself, and keeps nothing"
+            );
+        }
+    }
+}
+
 /// Shows the operator how the server is, once a change.
 fn show(gate: &Gate, server: &Address, change: Option<Change>, error: Option<&shared::Error>) {
     let degraded = &gate.state().metrics.shared_degraded;

@@ -371,7 +371,9 @@ fn whom_the_file_says_nothing_about_in_time_is_asked_about_again() {
     memory.postpone(&mut asks[0]);
     let mut asks = memory.asks(&mac, 100, at(1));
     memory.postpone(&mut asks[0]);
-    assert!(matches!(asks[0].about, About::Misdeeds(misdeeds) if misdeeds.more == 0.0 && misdeeds.own.points == 10.0));
+    assert!(
+        matches!(asks[0].about, About::Misdeeds(misdeeds) if misdeeds.more == 0.0 && misdeeds.own.points == 10.0)
+    );
     // At once, where there is something to tell of it.
     let asks = come(2);
     assert!(matches!(asks[0].about, About::Misdeeds(misdeeds) if misdeeds.more == 10.0));
