@@ -1,9 +1,13 @@
 //! What it costs to ask, and what it costs to be answered: rightly, wrongly, and with a forgery.
 
+mod stopwatch;
+
 use std::hint::black_box;
 use std::time::Duration;
 
 use criterion::{Criterion, criterion_group, criterion_main};
+use sha2::{Digest, Sha256};
+use stopwatch::{mac, ratio};
 use tollgate::challenge::{Check, Limits, Stamp, answer_text, issue_work, policy_id, solve};
 use tollgate::clearance::{Lives, open, seal};
 use tollgate::clock::Timestamp;
@@ -49,6 +53,21 @@ fn challenge(c: &mut Criterion) {
             b.iter(|| outcome(black_box(text.as_bytes())));
         });
     }
+
+    let answer = |text: &String| {
+        let _ = black_box(outcome(black_box(text.as_bytes())));
+    };
+    ratio("issuing a challenge, in MACs", mac(), || {
+        black_box(issue_work(black_box(&stamp), 14, 12).text());
+    });
+    ratio("a forged answer, in MACs", mac(), || answer(&forged));
+    ratio("an answer whose first nonce is wrong to a right one", || answer(&right), || answer(&wrong));
+    // Sixteen messages of 4 KiB, and what fills them: an answer cannot be checked for less.
+    let hashed = vec![3u8; 17 * 4096];
+    let hashing = || {
+        black_box(Sha256::digest(black_box(&hashed)));
+    };
+    ratio("a right answer to hashing its messages", hashing, || answer(&right));
 }
 
 fn clearance(c: &mut Criterion) {

@@ -2,6 +2,8 @@
 //! that replicas share.
 
 mod browser;
+mod generated;
+mod stopwatch;
 
 use std::cell::Cell;
 use std::fmt::Write as _;
@@ -11,10 +13,12 @@ use std::os::unix::net::UnixListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use browser::{CHROME, HEADERS};
 use criterion::{Criterion, criterion_group, criterion_main};
+use generated::{networks, rules};
+use stopwatch::{mac, ratio};
 use tollgate::clearance::{Lives, seal};
 use tollgate::clock::Timestamp;
 use tollgate::crypto::{Claims, Kind, Ring, Secret, Seed, Visitor};
@@ -77,33 +81,9 @@ fn cookie() -> String {
     format!("theme=dark; __Host-tollgate={}; session=5f2c1b0e", sealed.text)
 }
 
-/// So many rules of the kinds that policies have, none of which a browser meets.
-fn rules(count: usize) -> String {
-    let mut text = String::from("bots:\n");
-    for n in 0..count {
-        let (a, b, c) = (1 + n / 65_536, n / 256 % 256, n % 256);
-        let matcher = match n % 10 {
-            0 => format!("user_agent_regex: Robot{n}/"),
-            1 => format!("user_agent_regex: (?i:crawler-{n}|spider-{n})"),
-            2 => format!("remote_addresses: [{a}.{b}.{c}.0/24, 2001:db8:{n:x}::/48]"),
-            3 => format!("path_regex: ^/secret-{n}/.*\\.php$"),
-            4 => format!("headers_regex: {{X-Client-{}: '^tool-{n}$'}}", n % 97),
-            5 => format!("expression: userAgent.contains(\"Tool{n}\") && \"Accept\" in headers"),
-            6 => format!("expression: path.startsWith(\"/private/{n}/\") && method == \"GET\""),
-            7 => format!("hosts: [site-{n}.example.com, '*.site-{n}.example.com']"),
-            8 => format!("paths: [/exact-{n}, /below-{n}/**]"),
-            _ => format!("user_agent_regex: ^Agent-{n}\\b.*compatible"),
-        };
-        let action = ["DENY", "CHALLENGE", "WEIGH"][n % 3];
-        let weight = if action == "WEIGH" { ", weight: {adjust: 3}" } else { "" };
-        writeln!(text, "- {{name: r{n}, action: {action}, {matcher}{weight}}}").expect("a string takes it");
-    }
-    text
-}
-
 /// The source of a policy with so many rules.
 fn generated(count: usize) -> Source {
-    Source::Text { name: format!("{count}-rules.yaml"), text: rules(count) }
+    Source::Text { name: format!("{count}-rules.yaml"), text: format!("bots:\n{}", rules(count)) }
 }
 
 fn shipped(name: &str) -> Source {
@@ -111,7 +91,7 @@ fn shipped(name: &str) -> Source {
 }
 
 /// Decides once and shows how often that allocated.
-fn allocations(gate: &Gate, request: Request<'_>, want: Verdict) {
+fn allocations(name: &str, gate: &Gate, request: Request<'_>, want: Verdict) {
     let (request, moment) = (Ok(request), moment(0));
     let mut verdict = None;
     let decide = |verdict: &mut Option<Verdict>| {
@@ -121,11 +101,11 @@ fn allocations(gate: &Gate, request: Request<'_>, want: Verdict) {
     (0..8).for_each(|_| decide(&mut verdict));
     let measured = allocation_counter::measure(|| decide(&mut verdict));
     assert_eq!(verdict, Some(want));
-    println!("allocations: {}", measured.count_total);
+    println!("allocations: {name}: {}", measured.count_total);
 }
 
 fn one(c: &mut Criterion, name: &str, gate: &Gate, cookie: &str, want: Verdict) {
-    allocations(gate, request(CHROME, "/articles/2026/a-page?from=feed", cookie), want);
+    allocations(name, gate, request(CHROME, "/articles/2026/a-page?from=feed", cookie), want);
     let (request, visits) = (Ok(request(CHROME, "/articles/2026/a-page?from=feed", cookie)), Cell::new(1));
     c.bench_function(name, |b| {
         b.iter(|| {
@@ -195,27 +175,6 @@ fn rotating_agents(c: &mut Criterion) {
     }
 }
 
-/// How much more one of two decisions costs than the other. They take turns in short batches, so that whatever else the
-/// machine does meets both alike; the middle of the batches' ratios counts.
-fn ratio(name: &str, mut cheap: impl FnMut(), mut dear: impl FnMut()) {
-    const BATCHES: usize = 301;
-    const BATCH: usize = 2_000;
-    #[expect(clippy::disallowed_methods, reason = "this is a stopwatch")]
-    let time = |run: &mut dyn FnMut()| {
-        let start = Instant::now();
-        (0..BATCH).for_each(|_| run());
-        start.elapsed().as_secs_f64()
-    };
-    let mut ratios: Vec<_> = (0..BATCHES)
-        .map(|_| {
-            let first = time(&mut cheap);
-            time(&mut dear) / first
-        })
-        .collect();
-    ratios.sort_by(f64::total_cmp);
-    println!("ratio: {name}: {:.2}", ratios[BATCHES / 2]);
-}
-
 fn ratios(_: &mut Criterion) {
     let visits = Cell::new(0);
     let later = || moment(visits.replace(visits.get() + 1));
@@ -235,6 +194,21 @@ fn ratios(_: &mut Criterion) {
     ratio("10,000 rules to 10", || one(&few), || one(&many));
     ratio("10,000 rules, rotating agents to one", || one(&many), || next(&many));
     ratio("quiet, rotating agents to one", || one(&quiet), || next(&quiet));
+
+    let cookie = cookie();
+    let cleared = Ok(request(CHROME, "/articles/2026/a-page", &cookie));
+    let stock = gate(&shipped("botPolicies.yaml"));
+    ratio("the stock policy with a clearance, in MACs", mac(), || {
+        black_box(stock.decide(Face::Grpc, None, black_box(&cleared), &later()));
+    });
+
+    let large = large();
+    let load = |source: &Source| drop(black_box(Loader::default().load(source).expect("it is sound")));
+    ratio(
+        "100,000 networks and 2,000 patterns to the default policy",
+        || load(&shipped("quiet.yaml")),
+        || load(&large),
+    );
 }
 
 /// Tells others of a gate's memory, as the process does it, but for the rest that it gives a server which fails.
@@ -294,25 +268,26 @@ fn shared(_: &mut Criterion) {
     compare("told to a server that hangs, to nobody", &gate, teller, &stop);
 }
 
-/// A policy with 100,000 networks and 2,000 patterns of agents.
-fn load(c: &mut Criterion) {
-    let mut text = String::from("bots:\n");
-    for n in 0..2_000 {
+/// So many rules about agents, a quarter of them with two names.
+fn patterns(count: usize) -> String {
+    let mut text = String::new();
+    for n in 0..count {
         let pattern =
             if n % 4 == 0 { format!("(?i:crawler-{n}|spider-{n})") } else { format!("Robot{n}/[0-9]") };
         writeln!(text, "- {{name: a{n}, action: DENY, user_agent_regex: '{pattern}'}}")
             .expect("a string takes it");
     }
-    for list in 0..100 {
-        writeln!(text, "- name: n{list}\n  action: CHALLENGE\n  remote_addresses:")
-            .expect("a string takes it");
-        for n in 0..1_000 {
-            let n = list * 1_000 + n;
-            writeln!(text, "  - {}.{}.{}.0/24", 1 + n / 65_536, n / 256 % 256, n % 256)
-                .expect("a string takes it");
-        }
-    }
-    let source = Source::Text { name: "large.yaml".to_owned(), text };
+    text
+}
+
+/// A policy with 100,000 networks and 2,000 patterns of agents.
+fn large() -> Source {
+    let text = format!("bots:\n{}{}", patterns(2_000), networks(100_000));
+    Source::Text { name: "large.yaml".to_owned(), text }
+}
+
+fn load(c: &mut Criterion) {
+    let source = large();
     let mut group = c.benchmark_group("load");
     group.sample_size(10);
     group.bench_function("100000 networks and 2000 patterns", |b| {

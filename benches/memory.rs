@@ -81,8 +81,7 @@ fn memory(c: &mut Criterion) {
     let allocations = allocation_counter::measure(|| {
         black_box(everything(&memory, &visit, tick()));
     });
-    println!("memory/everything: {} allocations", allocations.count_total);
-    assert_eq!(allocations.count_total, 0);
+    println!("allocations: memory/everything: {}", allocations.count_total);
 
     c.bench_function("memory/sight", |b| b.iter(|| memory.sight(black_box(&visit), None)));
     c.bench_function("memory/record", |b| b.iter(|| memory.record(black_box(&sight), None, PASSED, tick())));

@@ -1,8 +1,11 @@
 //! What it costs to write a page, and how often it asks for memory: a flood of visitors gets a page each.
 
+mod stopwatch;
+
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
+use stopwatch::{mac, ratio};
 use tollgate::challenge::page::{ChallengeView, Notice, NoticeView, Pages, Settings, WaitLink, Work};
 
 const TOKEN: &str = "EAEQDAAQAABrSdIAASwAAQMDAwMDAwMDAwMDAwMDAwMBAgMEBQYHCAECAwQFBgcICQoLDA0ODxA";
@@ -46,9 +49,11 @@ fn page(c: &mut Criterion) {
     ] {
         let bytes = write().len();
         let allocations = allocation_counter::measure(|| drop(black_box(write()))).count_total;
-        println!("page/{name}: {bytes} bytes, {allocations} allocations");
+        println!("page/{name}: {bytes} bytes");
+        println!("allocations: page/{name}: {allocations}");
         c.bench_function(&format!("page/{name}"), |b| b.iter(write));
     }
+    ratio("a challenge page, in MACs", mac(), || drop(black_box(pages.challenge(black_box(&english)).html)));
 }
 
 criterion_group!(benches, page);
