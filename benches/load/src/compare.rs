@@ -1,5 +1,6 @@
 //! The comparison: every scenario at every door of Tollgate, of the baselines and of peers, all in one run, taking turns.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::rc::Rc;
 
@@ -108,19 +109,28 @@ const DOORS: [(&str, Face, &[&str]); 4] = [
     ("forward", Face::Forward, &["stock"]),
 ];
 
+/// All that was measured.
+#[derive(Debug, Default, Deserialize, Serialize)]
+pub(crate) struct Outcome {
+    pub(crate) points: Vec<Point>,
+    /// Milliseconds from the start of a Tollgate to its listening, by policy.
+    pub(crate) starts: BTreeMap<String, Vec<f64>>,
+}
+
 /// A comparison under way.
 struct Comparison<'a> {
     place: &'a Place,
     arguments: &'a Arguments,
     effort: Effort,
     purse: Purse,
-    points: Vec<Point>,
+    outcome: Outcome,
 }
 
-/// Measures everything and yields the points.
-pub(crate) async fn run(place: &Place, arguments: &Arguments) -> anyhow::Result<Vec<Point>> {
+/// Measures everything.
+pub(crate) async fn run(place: &Place, arguments: &Arguments) -> anyhow::Result<Outcome> {
     let effort = if arguments.quick { Effort::QUICK } else { Effort::FULL };
-    let mut comparison = Comparison { place, arguments, effort, purse: Purse::default(), points: Vec::new() };
+    let mut comparison =
+        Comparison { place, arguments, effort, purse: Purse::default(), outcome: Outcome::default() };
     let folder = place.root.join("benches/load/peers");
     let peers: Vec<_> =
         arguments.peer.iter().map(|flag| Peer::load(flag, &folder)).collect::<anyhow::Result<_>>()?;
@@ -131,7 +141,7 @@ pub(crate) async fn run(place: &Place, arguments: &Arguments) -> anyhow::Result<
     if !arguments.no_proxies {
         comparison.proxies().await?;
     }
-    Ok(comparison.points)
+    Ok(comparison.outcome)
 }
 
 impl Comparison<'_> {
@@ -142,6 +152,10 @@ impl Comparison<'_> {
             ("stock", self.place.tollgate("(data)/botPolicies.yaml", 1, &FOR_SPEED)?),
             ("minimal", self.place.tollgate(&minimal.display().to_string(), 1, &FOR_SPEED)?),
         ];
+        for (rules, gate) in &gates {
+            let starts = self.outcome.starts.entry((*rules).to_owned()).or_default();
+            starts.push(gate.started.as_secs_f64() * 1e3);
+        }
         let baseline = self.place.baseline()?;
         for scenario in Scenario::DECIDED {
             for (rules, gate) in &gates {
@@ -256,9 +270,9 @@ impl Comparison<'_> {
             if round.generator_bound { "  the generator could do no more" } else { "" },
             if round.faults.is_empty() { String::new() } else { format!("  {:?}", round.faults) },
         );
-        match self.points.iter_mut().find(|point| point.name == name) {
+        match self.outcome.points.iter_mut().find(|point| point.name == name) {
             Some(point) => point.rounds.push(round),
-            None => self.points.push(Point { name, requests, rounds: vec![round] }),
+            None => self.outcome.points.push(Point { name, requests, rounds: vec![round] }),
         }
         Ok(())
     }

@@ -113,9 +113,10 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         match &arguments.command {
             Command::Compare(compare) => {
                 let circumstances = circumstances(&place.root, compare.rounds());
-                let points = compare::run(&place, compare).await?;
-                let (verdicts, all) = budget::judge(&place.root.join("benches/budgets.toml"), &points)?;
-                print!("{}", report::write(&compare.out, &circumstances, &points, &verdicts)?);
+                let outcome = compare::run(&place, compare).await?;
+                let (verdicts, all) =
+                    budget::judge(&place.root.join("benches/budgets.toml"), &outcome.points)?;
+                print!("{}", report::write(&compare.out, &circumstances, &outcome, &verdicts)?);
                 Ok(if all { ExitCode::SUCCESS } else { ExitCode::FAILURE })
             }
             Command::Scale(scale) => tell(&place, &scale::run(&place, scale).await?),

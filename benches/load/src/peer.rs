@@ -179,6 +179,9 @@ impl Line {
 
 #[cfg(test)]
 mod tests {
+    use sha2::{Digest, Sha256};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
     use super::*;
 
     #[test]
@@ -189,6 +192,71 @@ mod tests {
         for wrong in ["peer", "peer=https://127.0.0.1:1", "peer=127.0.0.1:1,x=y", "peer=127.0.0.1:1,pid=x"] {
             assert!(wrong.parse::<Flag>().is_err(), "{wrong}");
         }
+    }
+
+    /// A stand-in that asks what Anubis asks: the hash of a challenge and a nonce must begin with two zeros. It knows its
+    /// challenges by id, takes an answer once, and lets nobody pass without its cookie.
+    async fn stand_in() -> std::net::SocketAddr {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let at = listener.local_addr().unwrap();
+        tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let (mut input, mut issued) = (Vec::new(), 0u32);
+            let mut spent = std::collections::HashSet::new();
+            loop {
+                while !input.ends_with(b"\r\n\r\n") {
+                    if stream.read_buf(&mut input).await.unwrap() == 0 {
+                        return;
+                    }
+                }
+                let head = String::from_utf8(std::mem::take(&mut input)).unwrap();
+                let target = head.split(' ').nth(1).unwrap();
+                let field = |name: &str| {
+                    let (_, rest) = target.split_once(&format!("{name}=")).unwrap_or_default();
+                    rest.split('&').next().unwrap_or_default().to_owned()
+                };
+                let hash = |text: String| {
+                    Sha256::digest(text).iter().map(|b| format!("{b:02x}")).collect::<String>()
+                };
+                let (status, more, body) = if target.contains("/api/check") {
+                    (if head.contains("cookie: paid=yes") { 200 } else { 401 }, "", String::new())
+                } else if target.contains("/pass-challenge") {
+                    let right = hash(format!("data-{}{}", field("id"), field("nonce"))) == field("response");
+                    let paid = right && field("response").starts_with("00") && spent.insert(field("id"));
+                    if paid {
+                        (302, "set-cookie: paid=yes; Path=/\r\n", String::new())
+                    } else {
+                        (403, "", String::new())
+                    }
+                } else {
+                    issued += 1;
+                    let page = format!(
+                        "<script id=\"anubis_challenge\" type=\"application/json\">{{\"rules\":{{\"difficulty\":2}},\"challenge\":{{\"id\":\"{issued}\",\"randomData\":\"data-{issued}\"}}}}</script>"
+                    );
+                    (200, "", page)
+                };
+                let answer =
+                    format!("HTTP/1.1 {status} x\r\n{more}content-length: {}\r\n\r\n{body}", body.len());
+                stream.write_all(answer.as_bytes()).await.unwrap();
+            }
+        });
+        at
+    }
+
+    #[tokio::test]
+    async fn a_challenge_of_anubis_is_answered_and_its_cookie_is_kept() {
+        let at = stand_in().await;
+        let flag: Flag = format!("anubis=http://{at}").parse().unwrap();
+        let peer = Peer::load(&flag, &Path::new(env!("CARGO_MANIFEST_DIR")).join("peers")).unwrap();
+        let mut lane =
+            lanes(&peer.address, Protocol::Http1 { connections: 1, many_addresses: false }).remove(0);
+        let solved = &peer.scenarios[&Scenario::Solved];
+        for number in 0..3 {
+            let (jar, _) = live(&mut lane, peer.face, solved, peer.solver, number).await.unwrap();
+            assert_eq!(jar, ["paid=yes"]);
+        }
+        let failed = live(&mut lane, peer.face, solved, None, 3).await.unwrap_err();
+        assert_eq!(failed, "status 403 instead of 302");
     }
 
     #[test]

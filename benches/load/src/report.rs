@@ -8,8 +8,8 @@ use anyhow::Context;
 use serde::Serialize;
 
 use crate::chart;
-use crate::compare::Point;
-use crate::measure::{Cost, LIMIT_MS};
+use crate::compare::{Outcome, Point};
+use crate::measure::{Cost, LIMIT_MS, median};
 use crate::scenario::Scenario;
 use crate::summary::Points;
 
@@ -27,14 +27,15 @@ pub(crate) struct Circumstances {
 struct Results<'a> {
     #[serde(flatten)]
     circumstances: &'a Circumstances,
-    points: &'a [Point],
+    #[serde(flatten)]
+    outcome: &'a Outcome,
 }
 
 /// Writes `results.json`, `results.md` and the charts, and yields the Markdown.
 pub(crate) fn write(
     folder: &Path,
     circumstances: &Circumstances,
-    points: &[Point],
+    outcome: &Outcome,
     verdicts: &str,
 ) -> anyhow::Result<String> {
     let put = |name: &str, text: &str| {
@@ -42,10 +43,10 @@ pub(crate) fn write(
         fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))
     };
     fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
-    let text = markdown(circumstances, Points(points), verdicts);
+    let text = markdown(circumstances, outcome, verdicts);
     put("results.md", &text)?;
-    put("results.json", &serde_json::to_string_pretty(&Results { circumstances, points })?)?;
-    for (name, svg) in chart::all(Points(points)).context("cannot draw the charts")? {
+    put("results.json", &serde_json::to_string_pretty(&Results { circumstances, outcome })?)?;
+    for (name, svg) in chart::all(Points(&outcome.points)).context("cannot draw the charts")? {
         put(&name, &svg)?;
     }
     Ok(text)
@@ -110,7 +111,8 @@ fn capacity(point: &Point) -> String {
 
 const DOORS: [&str; 4] = ["grpc", "nginx", "check", "forward"];
 
-fn markdown(circumstances: &Circumstances, points: Points<'_>, verdicts: &str) -> String {
+fn markdown(circumstances: &Circumstances, outcome: &Outcome, verdicts: &str) -> String {
+    let points = Points(&outcome.points);
     let Circumstances { date, machine, commit, command, rounds } = circumstances;
     let mut text = format!(
         "# Measured under load\n\n{date}, {machine}, commit {commit}: `{command}`, {rounds} round(s); medians, and ± half of what \
@@ -147,6 +149,11 @@ fn markdown(circumstances: &Circumstances, points: Points<'_>, verdicts: &str) -
         "Proxy and gate together on one core, the app on the generator's; measured once. Visits a second as above, and microseconds a visit \
          of each at 2,000 visits a second (`solved` 500, large bodies 100).",
         proxies(points),
+    );
+    section(
+        "Start",
+        "Milliseconds from the start of the process to listening everywhere (wanted: 100).",
+        starts(outcome),
     );
     for peer in points.peers() {
         section(
@@ -213,6 +220,15 @@ fn memories(points: Points<'_>) -> Table {
             .and_then(|process| point.memory(process))
             .map_or_else(String::new, |(first, most)| format!("{first:.0}, {most:.0}"))
     })
+}
+
+fn starts(outcome: &Outcome) -> Table {
+    let mut table = Table::new(&columns(&["rules", "median", "slowest"]));
+    for (rules, starts) in &outcome.starts {
+        let slowest = starts.iter().copied().fold(0.0, f64::max);
+        table.row(&[rules], &[format!("{:.0}", median(starts.iter().copied())), format!("{slowest:.0}")]);
+    }
+    table
 }
 
 fn proxies(points: Points<'_>) -> Table {

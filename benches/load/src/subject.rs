@@ -34,6 +34,8 @@ pub(crate) struct Server {
     pub(crate) http: Address,
     /// Where its metrics are, if it has any.
     pub(crate) admin: Option<Address>,
+    /// How long it took from being started to listening everywhere: what comes from then on is served.
+    pub(crate) started: Duration,
 }
 
 /// What is set where speed is measured: a few visitors stand for many, so limits of one visitor are out of reach, and answers that
@@ -73,13 +75,15 @@ impl Place {
     }
 
     fn server(start: &Start<'_>) -> anyhow::Result<Server> {
+        let began = Instant::now();
         let (process, line) = start.run_until_it_speaks()?;
+        let started = began.elapsed();
         let addresses: Value = serde_json::from_str(&line).context("no line of addresses")?;
         let address = |name: &str| -> anyhow::Result<Address> {
             addresses[name].as_str().with_context(|| format!("no address of {name}"))?.parse()
         };
         let admin = address("admin").ok();
-        Ok(Server { process, grpc: address("grpc")?, http: address("http")?, admin })
+        Ok(Server { process, grpc: address("grpc")?, http: address("http")?, admin, started })
     }
 
     /// nginx as in the example, with or without the question in front of every request.
