@@ -44,6 +44,7 @@ fn refused(gate: &Gate, client: u32) -> bool {
         seed: Seed::from_bytes(&[3; 48]),
         known: Vec::new(),
         origin: None,
+        learn: true,
     };
     matches!(gate.answer(Face::Grpc, None, &request, &moment), Answer::Refuse(..))
 }
