@@ -244,7 +244,12 @@ fn shared(_: &mut Criterion) {
     let alone = gate(&shipped("strict.yaml"));
     let telling = || {
         let gate = Arc::new(gate_beside(&shipped("strict.yaml"), Others { file: false, replicas: true }));
-        allocations(&gate, request(CHROME, "/articles/2026/a-page", &cookie), Verdict::Allow);
+        allocations(
+            "told to others",
+            &gate,
+            request(CHROME, "/articles/2026/a-page", &cookie),
+            Verdict::Allow,
+        );
         gate
     };
     let compare = |name: &str, gate: &Arc<Gate>, teller: JoinHandle<()>, stop: &AtomicBool| {
