@@ -28,7 +28,7 @@ const CASES: &str = "
 ";
 
 /// The cases of which something is not held yet. Whoever writes such a test takes its case from here, and **open** from the table.
-const OPEN: &[&str] = &["D08", "D09", "D11", "F12", "L02", "L04", "L06", "L07", "L10", "L12"];
+const OPEN: &[&str] = &["L04", "L06", "L07"];
 
 fn read(file: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);

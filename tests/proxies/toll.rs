@@ -12,6 +12,7 @@ on_every_front! {
     a_solved_challenge_opens_the_door
     a_wrong_answer_buys_nothing
     the_reference_client_pays
+    what_was_solved_before_a_crash_is_bought_after_it
 }
 
 /// Fetches a challenge as a program would and solves it.
@@ -111,4 +112,16 @@ fn the_reference_client_pays(front: Front) {
     let reply = site.ask(&Ask::get("/chal/page").set("host", host).add("cookie", cookie.trim()));
     assert_eq!(reply.seen().target(), "/chal/page");
     assert_eq!(site.app.reached(), 1);
+}
+
+fn what_was_solved_before_a_crash_is_bought_after_it(front: Front) {
+    let Some(mut site) = Site::start(front) else { return };
+    let text = solved(&site, "/chal/page");
+    site.kill_the_gate();
+    site.start_the_gate_again();
+    let (ask, door) = (Ask::get("/ok"), site.door());
+    site.proxy.wait_until("Tollgate to be found again", |_| ask.send(door).status == 200);
+    let paid = cookie(&answer(&site, &text));
+    assert_eq!(site.ask(&Ask::get("/chal/page").add("cookie", &paid)).status, 200);
+    assert_eq!(cookie(&answer(&site, &text)), paid, "the same as ever");
 }

@@ -69,6 +69,21 @@ fn three_replicas_with_one_ring_are_one() {
 }
 
 #[test]
+fn where_a_restart_took_the_key_along_one_fresh_challenge_is_enough() {
+    let before = gate();
+    let (held, answer) = (cookie(&bought(&before, HERE, 0)), solved(&before, "/pay", &at(0, 1)));
+    let fresh = gate();
+    let after = Gate { ring: Ring::single(Secret::new([8; 32])), ..fresh };
+    let late = answered(&after, HERE, &answer, 1);
+    assert_eq!((late.status(), &**late.body(), header(&late, "set-cookie")), (403, &b"forged"[..], None));
+    assert_eq!(shown(&after, HERE, &held, 1), Verdict::Challenge);
+    let sold = bought(&after, HERE, 2);
+    assert_eq!(sold.status(), 204);
+    let jar = format!("{held}; {}", cookie(&sold));
+    assert_eq!(shown(&after, HERE, &jar, 3), Verdict::Allow, "the old one is in nobody's way");
+}
+
+#[test]
 fn a_rule_that_comes_to_ask_for_more_challenges_at_once_and_for_less_lets_in_at_once() {
     let gate = gate();
     let held = cookie(&bought(&gate, HERE, 0));
