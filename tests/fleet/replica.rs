@@ -36,6 +36,7 @@ challenge: {min_level: 0, size: 10}
 status: {challenge: 401}
 limits: {work: 1200/1m burst 40, answers: 6/1m}
 reload: {watch: off}
+drain: {delay: 0s}
 ";
 
 /// A running replica.
