@@ -13,7 +13,7 @@ pub struct Limit {
     pub burst: u32,
 }
 
-/// A limit, ready to be asked. What is kept of a client under it is an [`Arrival`](super::arrival::Arrival).
+/// A limit, ready to be asked. `arrival.rs` has what is kept of a client under it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Pace {
     /// Microseconds between two calls at the even pace.
