@@ -28,7 +28,7 @@ const CASES: &str = "
 ";
 
 /// The cases of which something is not held yet. Whoever writes such a test takes its case from here, and **open** from the table.
-const OPEN: &[&str] = &["L04", "L06", "L07"];
+const OPEN: &[&str] = &[];
 
 fn read(file: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);

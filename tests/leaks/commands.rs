@@ -172,6 +172,11 @@ fn a_secret_in_the_wrong_place_is_not_shown() {
     folder.write("twice.yaml", &format!("keys: {{secret: {key}}}\nkeys: {{secret: {key}}}\n"));
     folder.write("one.toml", &format!("keys.secret = \"{key}\nlisten = 1\n"));
     folder.write("token.yaml", &format!("trust: {{secret_file: keys.yaml}}\nadmin: {{token_file: flow.yaml}}\nkeys: {{file: proxies}}\n# {ring}"));
+    folder.write("store.yaml", "memory: {shared: 'rediss://me:canary-of-the-store-0123@store.invalid'}\n");
+    folder.write(
+        "no-store.yaml",
+        "memory: {shared: 'redis://me:canary-of-the-store-0123@store.invalid:x/y'}\n",
+    );
     for arguments in [
         &["check", "--config", "flow.yaml"][..],
         &["check", "--config", "keys.yaml"],
@@ -183,6 +188,10 @@ fn a_secret_in_the_wrong_place_is_not_shown() {
         &["check", "--config", "twice.yaml"],
         &["check", "--config", "one.toml"],
         &["check", "--config", "token.yaml"],
+        &["check", "--config", "store.yaml"],
+        &["config", "--config", "store.yaml"],
+        &["check", "--config", "no-store.yaml"],
+        &["config", "--config", "no-store.yaml"],
         &["check", "--policy", "keys.yaml"],
         &["check", "--policy", "flow.yaml"],
         &["check", "--policy", "proxies"],
