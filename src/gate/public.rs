@@ -13,7 +13,7 @@ use crate::crypto::{Claims, Refusal};
 use crate::request::{Request, Scheme, Single, Unfit, cookie_values};
 
 /// Where the links lead that no person sees: a name that a robot has no reason to leave out.
-const TRAP: &[u8] = b"list/";
+const TRAP: &str = "list/";
 
 impl Gate {
     /// Whether a target belongs to the public prefix: by its raw bytes *and* by every reading, so that no `..` makes it an exemption.
@@ -78,7 +78,7 @@ impl Gate {
             (b"wait", "GET") => self.wait(request, moment),
             (b"waited", "GET") => self.waited(request, moment),
             (b"wait" | b"waited", _) => self.wrong_method("GET"),
-            (name, method) => match (name.strip_prefix(b"static/"), name.strip_prefix(TRAP)) {
+            (name, method) => match (name.strip_prefix(b"static/"), name.strip_prefix(TRAP.as_bytes())) {
                 (Some(file), _) => self.file(file, method, request),
                 (None, Some(text)) => self.trap(text, request, moment),
                 (None, None) => self.not_found(),
@@ -124,7 +124,7 @@ impl Gate {
     fn trap(&self, text: &[u8], request: &Request<'_>, moment: &Moment) -> Response {
         if let Ok(reader) = canary::open(&self.ring, text, moment.now)
             && went_there(request)
-            && self.learns(self.of_host(request), request, moment)
+            && self.mode_of_host(request, moment) == Mode::Record
         {
             self.log_outcome("trap", "taken", request, moment);
             let sight = self.state.memory.sight(request, self.asn(request));
@@ -137,7 +137,7 @@ impl Gate {
     pub(super) fn trap_url(&self, request: &Request<'_>, moment: &Moment) -> Option<String> {
         let client = request.client.filter(|_| self.settings.trap && request.method == "GET")?;
         let text = canary::sign(&self.ring, self.state.memory.reader(client), moment.now);
-        Some([&self.settings.prefix, "list/", &text].concat())
+        Some([&self.settings.prefix, TRAP, &text].concat())
     }
 
     /// The page's cookie probe: whether the clearance came back.
@@ -227,12 +227,20 @@ impl Gate {
         if cookie_values(&request.headers, name).any(|held| bool::from(held.ct_eq(sealed.text.as_bytes()))) {
             return Ok(sealed);
         }
-        self.state.answer(request.client, moment.now).map_err(|wait| (Refusal::Many, wait.as_secs() + 1))?;
+        let mode = self.mode_of_host(request, moment);
+        self.state
+            .answer(mode, request.client, moment.now)
+            .map_err(|wait| (Refusal::Many, wait.as_secs() + 1))?;
         answer.verify().map_err(refused)?;
-        if self.learns(self.of_host(request), request, moment) {
+        if mode == Mode::Record {
             self.solved(request, &answer.paid().id, moment.now);
         }
         Ok(sealed)
+    }
+
+    /// Whether what is asked of us leaves a trace: the policy of the host says so, since no proxy names one for it.
+    pub(super) fn mode_of_host(&self, request: &Request<'_>, moment: &Moment) -> Mode {
+        if self.learns(self.of_host(request), request, moment) { Mode::Record } else { Mode::Peek }
     }
 
     /// The scheme of the address that the visitor's browser shows, as far as it is known.

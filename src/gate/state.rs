@@ -161,9 +161,9 @@ impl State {
         !self.told_of_http.swap(true, Ordering::Relaxed)
     }
 
-    /// Counts an answer of a network, unless it came too early. Visitors without address evidence count as one network.
-    pub(super) fn answer(&self, client: Option<IpAddr>, now: Timestamp) -> Result<(), Duration> {
-        self.memory.take(&self.answers, ANSWERS, Counted::Network(client), now)
+    /// Counts an answer of a network, or only looks, unless it came too early. Visitors without address evidence count as one network.
+    pub(super) fn answer(&self, mode: Mode, client: Option<IpAddr>, now: Timestamp) -> Result<(), Duration> {
+        self.within(mode, &self.answers, ANSWERS, Counted::Network(client), now)
     }
 
     /// How often a clearance of this kind may be shown.

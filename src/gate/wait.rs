@@ -36,7 +36,8 @@ impl Gate {
         };
         match self.check(request, moment, |check| check.wait(token.text().as_bytes())).and_then(|paid| {
             // An identity that was waited for counts against its network as one that was worked for does.
-            self.state.answer(request.client, moment.now).map_err(|_| Refusal::Many)?;
+            let mode = self.mode_of_host(request, moment);
+            self.state.answer(mode, request.client, moment.now).map_err(|_| Refusal::Many)?;
             self.seal(&paid)
         }) {
             Ok(sealed) => {

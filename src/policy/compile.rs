@@ -204,9 +204,8 @@ fn rule(read: rule::Rule) -> Rule {
 /// Whether what matches is a robot, and not only says so: by its agent and its network, or by the confirmed name of its address.
 fn knows_a_robot(matchers: &Matchers) -> bool {
     let named = matchers.agent.as_ref().is_some_and(|agent| !agent.matches_everything());
-    let confirmed = |expression: &Expression| expression.source().contains("verifyFCrDNS");
-    named && (!matchers.addresses.is_empty() || matchers.expression.as_ref().is_some_and(confirmed))
-        || matchers.expression.as_ref().is_some_and(|e| confirmed(e) && e.source().contains("userAgent"))
+    named && !matchers.addresses.is_empty()
+        || matchers.expression.as_ref().is_some_and(Expression::confirms_names)
 }
 
 fn asks_asn(rule: &Rule) -> bool {

@@ -318,8 +318,8 @@ enum Miss<'p> {
     Header(&'p str),
     Host,
     Method,
-    /// Nothing fails so far, but an expression depends on lookups.
     Ja4,
+    /// Nothing fails so far, but an expression depends on lookups.
     Need,
     Path,
     Scheme,

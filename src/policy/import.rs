@@ -94,9 +94,18 @@ fn outside(folder: &Path, import: &str, path: &Path) -> Option<PathBuf> {
     if import.is_absolute() {
         return None;
     }
-    let up = import.components().take_while(|part| matches!(part, Component::ParentDir));
+    // How far up the path itself says that it goes: `a/../../b` goes up once.
+    let (mut depth, mut up) = (0_usize, PathBuf::new());
+    for part in import.components() {
+        match part {
+            Component::ParentDir if depth == 0 => up.push(".."),
+            Component::ParentDir => depth -= 1,
+            Component::Normal(_) => depth += 1,
+            _ => {}
+        }
+    }
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-    let start = fs::canonicalize(folder.join(up.collect::<PathBuf>())).ok()?;
+    let start = fs::canonicalize(folder.join(up)).ok()?;
     fs::canonicalize(path).ok().filter(|real| !real.starts_with(start))
 }
 

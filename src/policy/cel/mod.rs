@@ -307,6 +307,11 @@ impl Expression {
         self.reads.names
     }
 
+    /// Whether it holds only for an address whose name leads back to it and matches a pattern.
+    pub(super) fn confirms_names(&self) -> bool {
+        confirms_names(&self.root)
+    }
+
     /// Whether it asks what is remembered of an autonomous system.
     pub(super) fn asks_asn(&self) -> bool {
         self.reads.asn
@@ -315,6 +320,15 @@ impl Expression {
     /// The numbers that are written in it: where its value for a weight may change.
     pub(super) fn literals(&self, out: &mut Vec<i64>) {
         literals(&self.root, out);
+    }
+}
+
+fn confirms_names(node: &Node) -> bool {
+    match node {
+        Node::Verify(address, _) => matches!(**address, Node::Variable(tree::Variable::Client)),
+        Node::Logic(false, operands) => operands.iter().any(confirms_names),
+        Node::Logic(true, operands) => operands.iter().all(confirms_names),
+        _ => false,
     }
 }
 

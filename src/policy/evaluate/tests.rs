@@ -69,6 +69,32 @@ fn allows(keys: &str, visit: &Visit<'_>, want: bool) {
 }
 
 #[test]
+fn a_robot_is_known_by_evidence_and_not_by_a_word_in_an_expression() {
+    let is_one = |keys: &str| {
+        let policy = policy(&format!("bots:\n- {{name: x, action: ALLOW, {keys}}}\n"));
+        policy.0.rules[0].bot
+    };
+    for keys in [
+        "user_agent_regex: Bot/, remote_addresses: [192.0.2.0/24]",
+        "expression: 'verifyFCrDNS(remoteAddress, \"x$\")'",
+        "expression: 'userAgent.contains(\"Bot\") && verifyFCrDNS(remoteAddress, \"x$\")'",
+    ] {
+        assert!(is_one(keys), "{keys}");
+    }
+    for keys in [
+        "user_agent_regex: Bot/",
+        "remote_addresses: [192.0.2.0/24]",
+        "user_agent_regex: .*, remote_addresses: [192.0.2.0/24]",
+        "expression: '!verifyFCrDNS(remoteAddress, \"x$\")'",
+        "expression: 'userAgent.contains(\"Bot\") || verifyFCrDNS(remoteAddress, \"x$\")'",
+        "expression: 'verifyFCrDNS(\"192.0.2.1\", \"x$\")'",
+        "expression: 'userAgent == \"verifyFCrDNS\"'",
+    ] {
+        assert!(!is_one(keys), "{keys}");
+    }
+}
+
+#[test]
 fn a_fingerprint_is_matched_where_the_proxy_tells_one() {
     const JA4: &[u8] = b"t13d1516h2_8daaf6152771_b0da82dd1658";
     let keys = "ja4: [t13d1516h2_8daaf6152771_b0da82dd1658, 'q*']";

@@ -115,6 +115,22 @@ fn what_is_not_to_be_learned_leaves_no_trace() {
     assert!(!caught(&next, OTHER) && !caught(&next, READER));
 }
 
+#[test]
+fn answers_of_a_load_test_use_nobodys_limit_up() {
+    let secret = "a secret of the load test";
+    let gate = gate_under(TRAPS, |settings| {
+        settings.trust.unlearned = Some(Zeroizing::new(secret.as_bytes().to_vec()));
+        settings.limits.answers = Limited { count: 1, per: Duration::from_secs(3600), burst: 1 };
+    });
+    let answer = |seed, headers: &[(&str, &str)]| {
+        post(&gate, &solved(&gate, "/pay", &at(0, seed)), headers, &at(0, seed + 100)).status()
+    };
+    let unlearned = [("x-tollgate-learn", secret)];
+    assert_eq!([answer(1, &unlearned), answer(2, &unlearned)], [204, 204]);
+    assert_eq!([answer(3, &[]), answer(4, &[])], [204, 429]);
+    assert_eq!(answer(5, &unlearned), 429, "it is judged like anybody");
+}
+
 const BOTH: &str = r"
 version: tollgate/v1
 default: ALLOW

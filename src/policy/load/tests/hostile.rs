@@ -89,7 +89,12 @@ fn a_link_out_of_its_folder_is_not_followed() {
     }
     // What the path itself says is meant.
     let absolute = at("rules/a.yaml").display().to_string();
-    for import in ["../elsewhere/secret.yaml", &absolute] {
+    for import in [
+        "../elsewhere/secret.yaml",
+        "./../elsewhere/secret.yaml",
+        "..data/../../elsewhere/secret.yaml",
+        &absolute,
+    ] {
         fs::write(at("rules/main.yaml"), format!("bots:\n- import: {import:?}\n")).unwrap();
         assert_eq!(Loader::default().load(&main).unwrap().policy.rules(), 1, "{import}");
     }
