@@ -72,7 +72,8 @@ impl Memory {
     pub fn postpone(&self, ask: &mut Ask) {
         if let About::Misdeeds(misdeeds) = &mut ask.about {
             self.clients.change(ask.cell, |client| client.reputation().keep(misdeeds));
-            misdeeds.more = 0.0;
+            // Others are told where it stood without that, or they would count it twice.
+            misdeeds.own = misdeeds.own.without(std::mem::take(&mut misdeeds.more));
         }
     }
 

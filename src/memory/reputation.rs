@@ -51,6 +51,12 @@ impl Score {
         Self { points, bad: judged(points, self.bad) }
     }
 
+    /// The score before points were added. Whether it was a bad name then is not known any more: it is one from where all are.
+    pub(super) fn without(self, points: f32) -> Self {
+        let before = self.plus(-points);
+        if points > 0.0 { Self { bad: before.points >= BAD, ..before } } else { before }
+    }
+
     /// The score when nothing was added for so many seconds.
     pub(super) fn after(self, seconds: f32) -> Self {
         // Most clients never did anything wrong, and need no arithmetic.
@@ -109,13 +115,13 @@ impl Reputation {
         self.write(all.plus(self.untold), now);
     }
 
-    /// Takes in what a file kept; where it stands then.
+    /// Takes in what a file kept; where it stands then, but for what came since [`Reputation::ask`], which is told the next time.
     pub(super) fn recall(&mut self, kept: Option<Score>, now: Timestamp) -> Score {
         if let (false, Some(kept)) = (self.known, kept) {
             self.write(kept.plus(self.score(now).points), now);
         }
         self.known = true;
-        self.score(now)
+        self.score(now).without(self.untold)
     }
 
     /// Takes back what could not be told.

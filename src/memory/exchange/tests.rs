@@ -372,7 +372,7 @@ fn whom_the_file_says_nothing_about_in_time_is_asked_about_again() {
     let mut asks = memory.asks(&mac, 100, at(1));
     memory.postpone(&mut asks[0]);
     assert!(
-        matches!(asks[0].about, About::Misdeeds(misdeeds) if misdeeds.more == 0.0 && misdeeds.own.points == 10.0)
+        matches!(asks[0].about, About::Misdeeds(misdeeds) if misdeeds.more == 0.0 && misdeeds.own.points == 0.0)
     );
     // At once, where there is something to tell of it.
     let asks = come(2);
@@ -382,4 +382,35 @@ fn whom_the_file_says_nothing_about_in_time_is_asked_about_again() {
     assert_eq!(asks.len(), 1);
     memory.recalled(&mut asks[0], None, at(500));
     assert!(come(1000).is_empty() && come(100_000).is_empty(), "it is known, and did nothing new");
+}
+
+#[test]
+fn points_count_once_where_the_file_is_slow_and_others_know_nothing() {
+    let memory = Memory::new(DEFAULT_BYTES, &[1; 16]).exchanging(Others { file: true, replicas: true });
+    let mac = Ring::single(Secret::new([7; 32])).signing().memory.clone();
+    let told =
+        || memory.tell(&see(&memory, "192.0.2.1", "/", CHROME), None, at(0)).value(Figure::ClientMisdeeds);
+    // A server without the name says what it is told.
+    let meet = |ask: &Ask| {
+        let About::Misdeeds(misdeeds) = ask.about else { panic!("{ask:?}") };
+        memory.settle(ask, Reply::Misdeeds(misdeeds.own), at(0));
+    };
+    deny(&memory, "192.0.2.1", 2, false);
+    for turn in 0..10 {
+        for mut ask in memory.asks(&mac, 100, at(0)) {
+            memory.postpone(&mut ask);
+            meet(&ask);
+        }
+        assert_eq!(told(), 4, "turn {turn}");
+        let deed = Deed { fate: Fate::Passed, probe: None, trap: false };
+        memory.record(&see(&memory, "192.0.2.1", "/", CHROME), None, deed, at((turn + 1) * 500));
+    }
+    // What is done while the file is asked is not told yet.
+    for mut ask in memory.asks(&mac, 100, at(0)) {
+        deny(&memory, "192.0.2.1", 9, false);
+        memory.recalled(&mut ask, None, at(0));
+        assert!(matches!(ask.about, About::Misdeeds(misdeeds) if misdeeds.own.points == 4.0));
+        meet(&ask);
+    }
+    assert_eq!(told(), 22);
 }
