@@ -222,7 +222,7 @@ fn tell(gate: Arc<Gate>, mut others: impl Shared + Send + 'static, stop: Arc<Ato
                 Ok(replies) => {
                     asks.iter().zip(replies).for_each(|(ask, reply)| memory.settle(ask, reply, now))
                 }
-                Err(_) => asks.iter().for_each(|ask| memory.keep(ask)),
+                Err(_) => asks.iter().for_each(|ask| memory.take_back(ask)),
             }
             tokio::time::sleep(Duration::from_millis(10)).await;
         }

@@ -92,7 +92,7 @@ impl Arrival {
     }
 
     /// Takes back what could not be told.
-    pub(super) fn keep(&mut self, calls: &Calls) {
+    pub(super) fn take_back(&mut self, calls: &Calls) {
         self.untold = self.untold.saturating_add(calls.count);
     }
 }
@@ -182,7 +182,7 @@ mod tests {
                     let now = Timestamp::from_millis(now);
                     let _ = (client.take(&pace, now), client.note(&pace, now));
                     if let Some(calls) = client.ask(&pace, now) {
-                        client.keep(&calls);
+                        client.take_back(&calls);
                         client.settle(&calls, u64::MAX, now);
                     }
                 }
@@ -255,7 +255,7 @@ mod tests {
         assert_eq!(client.peek(&pace, at(0.0)), Err(Duration::from_secs(1)), "two told of and one since");
         client.settle(&calls, 0, at(0.0));
         assert_eq!(client.peek(&pace, at(0.0)), Err(Duration::from_secs(1)));
-        client.keep(&calls);
+        client.take_back(&calls);
         assert_eq!(client.ask(&pace, at(0.0)).unwrap().count, 2, "what was not told is told the next time");
         assert!(client.ask(&pace, at(0.0)).is_none());
     }

@@ -24,7 +24,7 @@ impl Memory {
     }
 
     /// What there is to tell and to ask, as many as `most` at once, under names that `mac` makes. Each must come back to
-    /// [`Memory::settle`] or [`Memory::keep`].
+    /// [`Memory::settle`] or [`Memory::take_back`].
     pub fn asks(&self, mac: &Mac, most: usize, now: Timestamp) -> Vec<Ask> {
         let notes = self.outbox.iter().flat_map(|outbox| outbox.take(most));
         notes.filter_map(|note| self.ask(mac, note, now)).collect()
@@ -71,20 +71,20 @@ impl Memory {
     /// Takes back what a client did, of whom the file said nothing in time: it is told and kept the next time.
     pub fn postpone(&self, ask: &mut Ask) {
         if let About::Misdeeds(misdeeds) = &mut ask.about {
-            self.clients.change(ask.cell, |client| client.reputation().keep(misdeeds));
+            self.clients.change(ask.cell, |client| client.reputation().take_back(misdeeds));
             // Others are told where it stood without that, or they would count it twice.
             misdeeds.own = misdeeds.own.without(std::mem::take(&mut misdeeds.more));
         }
     }
 
-    /// Takes back what could not be told: it is told the next time, if whoever it is about comes again.
-    pub fn keep(&self, ask: &Ask) {
+    /// Takes back what was not told: it is told the next time, if whoever it is about comes again.
+    pub fn take_back(&self, ask: &Ask) {
         match &ask.about {
             About::Calls(calls) => {
-                self.arrivals.change(ask.cell, |arrival| arrival.keep(calls));
+                self.arrivals.change(ask.cell, |arrival| arrival.take_back(calls));
             }
             About::Misdeeds(misdeeds) => {
-                self.clients.change(ask.cell, |client| client.reputation().keep(misdeeds));
+                self.clients.change(ask.cell, |client| client.reputation().take_back(misdeeds));
             }
         }
     }

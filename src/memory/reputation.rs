@@ -125,7 +125,7 @@ impl Reputation {
     }
 
     /// Takes back what could not be told.
-    pub(super) fn keep(&mut self, misdeeds: &Misdeeds) {
+    pub(super) fn take_back(&mut self, misdeeds: &Misdeeds) {
         self.untold = (self.untold + misdeeds.more).clamp(-MOST, MOST);
     }
 

@@ -141,15 +141,20 @@ impl Exchange {
         let Some((address, shared)) = &mut self.shared else { return Vec::new() };
         let memory = gate.state().memory();
         if !self.breaker.admits(!asks.is_empty(), Instant::now()) {
-            asks.iter().for_each(|ask| memory.keep(ask));
+            asks.iter().for_each(|ask| memory.take_back(ask));
             return Vec::new();
         }
         let ended = shared.exchange(asks, self.clock.now()).await;
         let change = self.breaker.note(ended.is_ok(), Instant::now());
         show(gate, address, change, ended.as_ref().err());
-        let Ok(replies) = ended else {
-            asks.iter().for_each(|ask| memory.keep(ask));
-            return Vec::new();
+        let replies = match ended {
+            Ok(replies) => replies,
+            Err(shared::Error::Unsent(_)) => {
+                asks.iter().for_each(|ask| memory.take_back(ask));
+                return Vec::new();
+            }
+            // Told again it might count twice, and rather a few misdeeds are forgiven than one is made up.
+            Err(shared::Error::Unknown(_)) => return Vec::new(),
         };
         let now = self.clock.now();
         asks.iter().zip(&replies).for_each(|(ask, reply)| memory.settle(ask, *reply, now));
@@ -241,3 +246,6 @@ fn show(gate: &Gate, server: &Address, change: Option<Change>, error: Option<&sh
         (Some(Change::Failing), None) | (None, _) => {}
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -25,7 +25,7 @@ fn policy(folder: &Path, action: &str) {
 }
 
 /// A server of that folder, with a policy that denies, and where it listens.
-fn bound(folder: &Path, settings: &str) -> (Server, Addresses) {
+pub(super) fn bound(folder: &Path, settings: &str) -> (Server, Addresses) {
     policy(folder, "DENY");
     let file = "policy: policy.yaml\nworkers: 2\nlisten: {grpc: '127.0.0.1:0', http: '127.0.0.1:0', admin: '127.0.0.1:0'}\n";
     fs::write(folder.join("tollgate.yaml"), format!("{file}{settings}")).unwrap();

@@ -38,7 +38,7 @@ impl Fleet {
         for replica in &self.replicas {
             let asks = replica.asks(&self.mac, usize::MAX, now);
             if !up {
-                asks.iter().for_each(|ask| replica.keep(ask));
+                asks.iter().for_each(|ask| replica.take_back(ask));
                 continue;
             }
             let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();

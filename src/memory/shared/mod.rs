@@ -102,16 +102,22 @@ pub enum Reply {
     Misdeeds(Score),
 }
 
-/// Why nothing was told, in one line that holds nothing secret.
+/// Why there is no reply, in one line that holds nothing secret.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("{0}")]
-pub struct Error(pub String);
+pub enum Error {
+    /// Nothing was told.
+    #[error("{0}")]
+    Unsent(String),
+    /// It was sent, and nobody knows what of it was heard.
+    #[error("{0}")]
+    Unknown(String),
+}
 
 /// Where replicas meet.
 pub trait Shared {
-    /// Tells and asks, all or nothing: as many replies as there were asks, in their order. Without asks it says whether
-    /// others can be told at all. An implementation bounds how long
-    /// it takes and what it holds, whatever the other side sends.
+    /// Tells and asks: as many replies as there were asks, in their order, or none. After [`Error::Unsent`] it may be told
+    /// again; after [`Error::Unknown`] it must not, since what was heard would count twice. Without asks it says whether others
+    /// can be told at all. An implementation bounds how long it takes and what it holds, whatever the other side sends.
     fn exchange(
         &mut self,
         asks: &[Ask],

@@ -90,7 +90,7 @@ impl Valkey {
         let opened = timeout(CONNECT, opened)
             .await
             .unwrap_or_else(|_| Err(format!("it did not let us in within {} ms", CONNECT.as_millis())));
-        let (connection, driver) = opened.map_err(Error)?;
+        let (connection, driver) = opened.map_err(Error::Unsent)?;
         Ok(Link { connection, driver: Box::pin(driver), terms })
     }
 
@@ -136,7 +136,7 @@ impl Shared for Valkey {
         }
         let numbers = timeout(ANSWER, link.ask(pipeline.ignore_errors(), asked.len()))
             .await
-            .map_err(|_| Error(format!("it did not answer within {} ms", ANSWER.as_millis())))??;
+            .map_err(|_| Error::Unknown(format!("it did not answer within {} ms", ANSWER.as_millis())))??;
         // Only a connection on which all went well is used again.
         self.link = Some(link);
         Ok(asks.iter().zip(numbers).map(|(ask, number)| reply(ask, number)).collect())
@@ -162,9 +162,9 @@ impl Link {
         })
         .await
         .and_then(|replies| replies.into_iter().collect::<RedisResult<Vec<_>>>())
-        .map_err(|error| Error(terms.broken().map_or_else(|| told(&error), str::to_owned)))?;
+        .map_err(|error| Error::Unknown(terms.broken().map_or_else(|| told(&error), str::to_owned)))?;
         let numbers: Vec<_> = numbers.into_iter().map_while(|number| u64::try_from(number).ok()).collect();
-        if numbers.len() == count { Ok(numbers) } else { Err(Error(STRANGE.to_owned())) }
+        if numbers.len() == count { Ok(numbers) } else { Err(Error::Unknown(STRANGE.to_owned())) }
     }
 }
 
@@ -187,13 +187,13 @@ fn tls() -> Result<TlsConnector, Error> {
     roots.add_parsable_certificates(found.certs);
     if roots.is_empty() {
         let why = found.errors.first().map_or_else(String::new, |error| format!(": {error}"));
-        return Err(Error(format!(
+        return Err(Error::Unsent(format!(
             "no certificate of an authority is installed, or in the file that SSL_CERT_FILE names{why}"
         )));
     }
     let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
-        .map_err(|error| Error(error.to_string()))?
+        .map_err(|error| Error::Unsent(error.to_string()))?
         .with_root_certificates(roots)
         .with_no_client_auth();
     Ok(TlsConnector::from(Arc::new(config)))
