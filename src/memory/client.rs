@@ -54,6 +54,7 @@ struct Probed {
 impl Client {
     /// Takes in a request and what became of it.
     pub(super) fn record(&mut self, sight: &Sight, deed: Deed, now: Timestamp) {
+        self.reputation.set_back(now);
         self.requests.add(now);
         let leaf = self.lately.now(now);
         leaf.agents.add(sight.agent);

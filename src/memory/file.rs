@@ -15,7 +15,7 @@ use redb::{
 };
 use thiserror::Error;
 
-use super::reputation::Score;
+use super::reputation::{FADED, Score};
 use super::shared::Name;
 use crate::clock::Timestamp;
 
@@ -62,6 +62,9 @@ pub enum FileError {
         /// What the system says.
         source: io::Error,
     },
+    /// The store has met what it did not expect.
+    #[error("{0} is damaged, or its store has a bug; what was logged before says where")]
+    Panicked(PathBuf),
     /// Something else about storing.
     #[error("cannot store")]
     Storage(#[from] redb::Error),
@@ -75,8 +78,6 @@ const ABOUT: TableDefinition<'_, &str, u32> = TableDefinition::new("about");
 const VERSION: u32 = 1;
 /// The most rows: some 20 MB of file.
 const MOST: u64 = 100_000;
-/// Fewer points than this are none.
-const FADED: f32 = 0.5;
 /// What the store may hold in memory, in bytes.
 const CACHE: usize = 1 << 20;
 /// How long a trap counts, in seconds.
@@ -92,6 +93,13 @@ impl Kept {
     fn counts(&self, now: Timestamp) -> bool {
         let traps = self.traps > 0 && seconds(now).saturating_sub(self.trapped) < TRAPPED;
         self.at(now).points >= FADED || traps
+    }
+
+    /// The same, where it was not written before the clock was set back: such a row would never fade. Clocks of threads may differ
+    /// by a second.
+    fn by(self, now: Timestamp) -> Self {
+        let latest = seconds(now).saturating_add(1);
+        Self { written: self.written.min(latest), trapped: self.trapped.min(latest), ..self }
     }
 
     fn bytes(&self) -> [u8; 15] {
@@ -122,7 +130,7 @@ impl File {
     }
 
     fn open_with(path: &Path, now: Timestamp, most: u64) -> Result<Opened, FileError> {
-        let why = match Self::read(path, most)? {
+        let why = match Self::read(path, now, most)? {
             Ok(file) => return Ok(Opened { file, aside: None }),
             Err(why) => why,
         };
@@ -130,14 +138,14 @@ impl File {
         aside.push(format!(".unreadable-{}", now.seconds()));
         let aside = PathBuf::from(aside);
         fs::rename(path, &aside).map_err(|source| FileError::System { path: path.to_owned(), source })?;
-        match Self::read(path, most)? {
+        match Self::read(path, now, most)? {
             Ok(file) => Ok(Opened { file, aside: Some((aside, why)) }),
             Err(why) => Err(FileError::System { path: path.to_owned(), source: io::Error::other(why) }),
         }
     }
 
     /// The file, or why what stands there is none of ours.
-    fn read(path: &Path, most: u64) -> Result<Result<Self, String>, FileError> {
+    fn read(path: &Path, now: Timestamp, most: u64) -> Result<Result<Self, String>, FileError> {
         let system = |source| FileError::System { path: path.to_owned(), source };
         let made =
             OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path);
@@ -146,10 +154,17 @@ impl File {
         drop(file);
         // A file that was changed from outside may bring its reader to a panic.
         let opened = catch_unwind(AssertUnwindSafe(|| {
-            Builder::new().set_cache_size(CACHE).set_check_integrity_on_open(true).create(path)
+            let rows = Builder::new().set_cache_size(CACHE).set_check_integrity_on_open(true).create(path)?;
+            let file = Self { rows, most };
+            let version = file.version();
+            if matches!(version, Ok(VERSION)) {
+                // If the disk does not let it, the next order hears of that.
+                let _ = file.drop_faded(now);
+            }
+            Ok((file, version))
         }));
-        let rows = match opened {
-            Ok(Ok(rows)) => rows,
+        let (file, version) = match opened {
+            Ok(Ok(opened)) => opened,
             Ok(Err(DatabaseError::DatabaseAlreadyOpen)) => return Err(FileError::Busy(path.to_owned())),
             Ok(Err(DatabaseError::Storage(StorageError::Io(source)))) if !is_content(&source) => {
                 return Err(system(source));
@@ -157,8 +172,7 @@ impl File {
             Ok(Err(error)) => return Ok(Err(error.to_string())),
             Err(_) => return Ok(Err("it is damaged".to_owned())),
         };
-        let file = Self { rows, most };
-        Ok(match file.version() {
+        Ok(match version {
             Ok(VERSION) => Ok(file),
             Ok(version) => Err(format!("it is of version {version}, and this program writes {VERSION}")),
             Err(error) => Err(error.to_string()),
@@ -190,11 +204,11 @@ impl File {
     }
 
     /// What was kept under the first of several names that has something.
-    pub fn recall(&self, names: &[Vec<Name>]) -> Result<Vec<Option<Kept>>, FileError> {
+    pub fn recall(&self, names: &[Vec<Name>], now: Timestamp) -> Result<Vec<Option<Kept>>, FileError> {
         let found = || {
             let look = self.rows.begin_read()?;
             let rows = look.open_table(ROWS)?;
-            let under = |name: &Name| Ok(rows.get(&name.0)?.map(|row| Kept::of(row.value())));
+            let under = |name: &Name| Ok(rows.get(&name.0)?.map(|row| Kept::of(row.value()).by(now)));
             let one = |names: &Vec<Name>| names.iter().find_map(|name| under(name).transpose()).transpose();
             names.iter().map(one).collect::<Result<Vec<_>, redb::Error>>()
         };
@@ -223,6 +237,31 @@ impl File {
                         room -= usize::from(stays && points == floor);
                         stays
                     })?;
+                }
+            }
+            change.commit()?;
+            Ok::<_, redb::Error>(())
+        };
+        Ok(done()?)
+    }
+
+    /// Drops the rows that say nothing any more, and has those that were written before the clock was set back fade from now on.
+    pub fn drop_faded(&self, now: Timestamp) -> Result<(), FileError> {
+        let done = || {
+            let change = self.rows.begin_write()?;
+            {
+                let mut all = change.open_table(ROWS)?;
+                all.retain(|_, row| Kept::of(row).by(now).counts(now))?;
+                let mut ahead = Vec::new();
+                for row in all.iter()? {
+                    let (name, row) = row?;
+                    let row = Kept::of(row.value());
+                    if row.by(now) != row {
+                        ahead.push((*name.value(), row.by(now).bytes()));
+                    }
+                }
+                for (name, row) in &ahead {
+                    all.insert(name, row)?;
                 }
             }
             change.commit()?;
@@ -283,7 +322,7 @@ mod tests {
     }
 
     fn open(path: &Path) -> File {
-        let opened = File::open(path, at(0)).unwrap();
+        let opened = File::open(path, at(20)).unwrap();
         assert_eq!(opened.aside, None);
         opened.file
     }
@@ -297,9 +336,12 @@ mod tests {
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         let file = open(&path);
         let names = [vec![name(1)], vec![name(9), name(2)], vec![name(9)], vec![]];
-        assert_eq!(file.recall(&names).unwrap(), [Some(kept(8.0, false, 10)), Some(trapped), None, None]);
+        assert_eq!(
+            file.recall(&names, at(20)).unwrap(),
+            [Some(kept(8.0, false, 10)), Some(trapped), None, None]
+        );
         file.keep(&[(name(1), kept(0.2, false, 20)), (name(2), kept(5.0, true, 20))], at(20)).unwrap();
-        assert_eq!(file.recall(&names).unwrap(), [None, Some(kept(5.0, true, 20)), None, None]);
+        assert_eq!(file.recall(&names, at(20)).unwrap(), [None, Some(kept(5.0, true, 20)), None, None]);
         assert_eq!(file.rows().unwrap(), 1, "what says nothing is no row");
     }
 
@@ -310,6 +352,27 @@ mod tests {
         assert!(!bad.at(at(6 * 1800)).bad && bad.counts(at(6 * 1800)) && !bad.counts(at(7 * 1800)));
         let trap = Kept { traps: 1, trapped: bad.written, ..kept(0.0, false, 0) };
         assert!(trap.counts(at(3599)) && !trap.counts(at(3601)));
+    }
+
+    #[test]
+    fn what_has_faded_is_dropped_and_what_is_ahead_of_the_clock_fades() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("memory");
+        let file = open(&path);
+        let ahead = Kept { traps: 1, trapped: kept(0.0, false, 90_000).written, ..kept(40.0, true, 90_000) };
+        file.keep(&[(name(1), kept(80.0, true, 0)), (name(2), ahead)], at(0)).unwrap();
+        file.drop_faded(at(3 * 3600)).unwrap();
+        assert_eq!(file.rows().unwrap(), 2);
+        let found = file.recall(&[vec![name(2)]], at(3 * 3600)).unwrap()[0].unwrap();
+        assert_eq!((found.at(at(3 * 3600 + 1801)).points, found.trapped), (20.0, found.written));
+        file.drop_faded(at(4 * 3600)).unwrap();
+        assert_eq!((file.rows().unwrap(), file.recall(&[vec![name(1)]], at(0)).unwrap()[0]), (1, None));
+        drop(file);
+        assert_eq!(
+            File::open(&path, at(8 * 3600)).unwrap().file.rows().unwrap(),
+            0,
+            "opening drops them too"
+        );
     }
 
     #[test]
@@ -408,7 +471,7 @@ mod tests {
         }
         assert!(file.rows().unwrap() >= 900);
         let worst: Vec<_> = (0..30).map(|round| vec![name(round * 500 + 59)]).collect();
-        assert!(file.recall(&worst).unwrap().iter().all(Option::is_some));
+        assert!(file.recall(&worst, at(20)).unwrap().iter().all(Option::is_some));
         // As many with the same points as fit stay too.
         let alike: Vec<_> = (0..3000).map(|n| (name(1 << 20 | n), kept(80.0, true, 0))).collect();
         file.keep(&alike, at(0)).unwrap();

@@ -15,6 +15,8 @@ pub(super) const GOOD: f32 = 5.0;
 
 /// The least that is worth telling others: below it nobody's name is bad.
 pub(super) const WORTH: f32 = GOOD;
+/// Fewer points than this are none.
+pub(super) const FADED: f32 = 0.5;
 /// How long others are not asked again about a client, in milliseconds.
 const ASKED: u32 = 400;
 
@@ -86,6 +88,13 @@ impl Reputation {
     /// Whether the name is bad.
     pub(super) fn is_bad(&self, now: Timestamp) -> bool {
         self.score(now).bad
+    }
+
+    /// Has points that were written before the clock was set back fade from now on. Clocks of threads may differ by a second.
+    pub(super) fn set_back(&mut self, now: Timestamp) {
+        if self.written > seconds(now).saturating_add(1) {
+            self.written = seconds(now);
+        }
     }
 
     /// Whether others should be told, or asked, about this client now.
@@ -176,6 +185,14 @@ mod tests {
         let mut reputation = Reputation::default();
         (0..10_000).for_each(|_| reputation.add(10.0, at(0)));
         assert!(reputation.is_bad(at(119)) && !reputation.is_bad(at(121)));
+    }
+
+    #[test]
+    fn points_fade_after_the_clock_was_set_back() {
+        let mut reputation = Reputation::default();
+        reputation.add(40.0, at(600));
+        reputation.set_back(at(0));
+        assert_eq!((reputation.points(at(0)), reputation.points(at(30))), (40, 20));
     }
 
     #[test]

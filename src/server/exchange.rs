@@ -65,7 +65,7 @@ impl Exchange {
         // Until the first answer nothing is shared.
         state.metrics.shared_degraded.set(i64::from(shared.is_some()));
         let keeper = match &others.file {
-            Some(path) => Some(Keeper::start(path.clone(), &state.metrics, clock.now())?),
+            Some(path) => Some(Keeper::start(path.clone(), &state.metrics, clock.clone())?),
             None => None,
         };
         let (breaker, changed, kept) = (Breaker::default(), HashMap::new(), Instant::now());

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{About, Ask, Calls, Error, Misdeeds, Name, Reply, Shared};
 use crate::clock::Timestamp;
-use crate::memory::reputation::{Score, WORTH};
+use crate::memory::reputation::{FADED, Score, WORTH};
 
 /// A place to meet for replicas in one process. Clones are the same place.
 #[derive(Clone, Debug, Default)]
@@ -78,6 +78,3 @@ fn misdeeds_after(held: Option<&Held>, misdeeds: &Misdeeds, now: Timestamp) -> (
         if matches!(held, Some(Held::Score(..))) { score.points >= FADED } else { score.points >= WORTH };
     (keeps.then_some(Held::Score(score, now.millis())), Reply::Misdeeds(score))
 }
-
-/// Fewer points than this are none.
-pub(super) const FADED: f32 = 0.5;

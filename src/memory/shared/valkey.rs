@@ -17,11 +17,10 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
-use super::in_process::FADED;
 use super::one_line::{OneLine, Terms};
 use super::{About, Address, Ask, Error, Reply, Score, Shared};
 use crate::clock::Timestamp;
-use crate::memory::reputation::{BAD, GOOD, HALF_LIFE, MOST, WORTH};
+use crate::memory::reputation::{BAD, FADED, GOOD, HALF_LIFE, MOST, WORTH};
 
 /// How long the server may take for all replies together.
 const ANSWER: Duration = Duration::from_millis(100);
