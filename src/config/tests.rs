@@ -313,7 +313,7 @@ fn who_remembers_beside_this_process_is_read_and_needs_keys() {
     let (address, prefix) = both.memory.shared.as_ref().unwrap();
     assert_eq!(
         (address.to_string().as_str(), prefix.as_str()),
-        ("rediss://me:(redacted)@valkey.example/1", "a:")
+        ("rediss://me:(redacted)@valkey.example:6379/1", "a:")
     );
     assert!(both.memory.file.as_ref().unwrap().ends_with("kept"));
     assert!(both.gate.others.file && both.gate.others.replicas);
@@ -350,5 +350,5 @@ fn no_mistake_shows_the_password_of_a_server() {
     let (_folder, sources) = sources("memory: {shared: 'redis://me:hunter2@host'}", &[KEYS_SET], &[]);
     let shown = effective(&sources).0;
     let row = shown.iter().find(|row| row.key.name == "memory.shared").unwrap();
-    assert_eq!(row.value.as_deref(), Some("redis://me:(redacted)@host"));
+    assert_eq!(row.value.as_deref(), Some("redis://me:(redacted)@host:6379"));
 }

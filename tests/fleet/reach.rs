@@ -115,5 +115,8 @@ fn what_is_wrong_with_an_address_is_said_before_anything_starts_and_no_password_
     );
     assert!(!said.contains("hunter2"), "{said}");
     let (_, said) = run("config", good);
-    assert!(said.contains("rediss://me:(redacted)@valkey.example") && !said.contains("hunter2"), "{said}");
+    assert!(
+        said.contains("rediss://me:(redacted)@valkey.example:6379") && !said.contains("hunter2"),
+        "{said}"
+    );
 }

@@ -46,6 +46,9 @@ impl Address {
         if text.contains('#') {
             return Err(wrong("an address has no `#`; in a password it is %23"));
         }
+        if plain != "unix" && text.contains('?') {
+            return Err(wrong("an address has no `?`; in a password it is %3F"));
+        }
         let info = format!("{plain}:{rest}");
         let info = Zeroizing::new(info)
             .as_str()
@@ -67,23 +70,9 @@ impl Address {
         Ok(Self { text: Zeroizing::new(text.to_owned()), place, login })
     }
 
-    /// The address without its password, however badly it is written.
+    /// The address without its password; nothing of one that cannot be read, whose password may be anywhere.
     pub fn redacted(text: &str) -> String {
-        let (scheme, rest) = text.split_once(':').unwrap_or(("", text));
-        let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
-        // The last `@` ends the password, which may hold any other sign.
-        let place = match (place.rsplit_once('@'), place.strip_prefix("//")) {
-            (None, _) if query.contains('@') => return format!("{scheme}:(redacted)"),
-            (None, _) => place.to_owned(),
-            (Some((login, at)), Some(_)) => {
-                let user = login.trim_start_matches('/').split_once(':').map_or("", |(user, _)| user);
-                let user = if user.contains('@') { "" } else { user };
-                format!("//{user}:(redacted)@{at}")
-            }
-            (Some((_, at)), None) => format!("(redacted)@{at}"),
-        };
-        let query = if query.is_empty() { "" } else { "?(redacted)" };
-        format!("{scheme}:{place}{query}")
+        Self::parse(text).map_or_else(|_| "(redacted)".to_owned(), |address| address.to_string())
     }
 
     /// Whether the way there is to be kept secret.
@@ -113,7 +102,41 @@ impl PartialEq for Address {
 
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&Self::redacted(&self.text))
+        // A user without a password may be one that stands in the wrong place.
+        let user = match (self.login.username(), self.login.password()) {
+            (None, None) => None,
+            (Some(user), Some(_)) => Some(user),
+            (None, Some(_)) | (Some(_), None) => Some(""),
+        };
+        let database = Some(self.login.db()).filter(|database| *database != 0);
+        match &self.place {
+            Place::Unix(path) => {
+                write!(f, "unix:{}", path.display().to_string().escape_debug())?;
+                let mut before = '?';
+                for part in [
+                    database.map(|database| format!("db={database}")),
+                    user.map(|user| format!("user={}&pass=(redacted)", user.escape_debug())),
+                ]
+                .into_iter()
+                .flatten()
+                {
+                    write!(f, "{before}{part}")?;
+                    before = '&';
+                }
+                Ok(())
+            }
+            Place::Tcp { host, port, tls } => {
+                f.write_str(if *tls { "rediss://" } else { "redis://" })?;
+                user.map_or(Ok(()), |user| write!(f, "{}:(redacted)@", user.escape_debug()))?;
+                let host = host.escape_debug();
+                if host.clone().any(|sign| sign == ':') {
+                    write!(f, "[{host}]:{port}")?
+                } else {
+                    write!(f, "{host}:{port}")?
+                }
+                database.map_or(Ok(()), |database| write!(f, "/{database}"))
+            }
+        }
     }
 }
 
@@ -130,10 +153,10 @@ mod tests {
     #[test]
     fn addresses_say_where_whether_over_tls_and_who() {
         for (text, tls, user, password, shown) in [
-            ("redis://localhost", false, None, None, "redis://localhost"),
-            ("valkey://10.0.0.1:6380/3", false, None, None, "valkey://10.0.0.1:6380/3"),
+            ("redis://localhost", false, None, None, "redis://localhost:6379"),
+            ("valkey://10.0.0.1:6380/3", false, None, None, "redis://10.0.0.1:6380/3"),
             ("redis://[::1]:6379", false, None, None, "redis://[::1]:6379"),
-            ("redis://:pa%23ss@h", false, None, Some("pa#ss"), "redis://:(redacted)@h"),
+            ("redis://:pa%23ss@h", false, None, Some("pa#ss"), "redis://:(redacted)@h:6379"),
             (
                 "rediss://me:word@h.example:1/2",
                 true,
@@ -147,7 +170,7 @@ mod tests {
                 false,
                 Some("me"),
                 Some("word"),
-                "unix:///run/v.sock?(redacted)",
+                "unix:/run/v.sock?user=me&pass=(redacted)",
             ),
         ] {
             let address = Address::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
@@ -175,6 +198,8 @@ mod tests {
             "rediss://me:hunter2@h#insecure",
             "redis://me:hun#ter2@h",
             "rediss://me:hunter2@a_b c",
+            "redis://:hunter2",
+            "redis://me:hun@ter?2@h",
         ] {
             let error = Address::parse(text).expect_err(text);
             assert!(
@@ -200,6 +225,15 @@ mod tests {
             "redis:/:hunter2@h",
             "hunter2@h",
             "redis://hunter2@h",
+            "redis://:hunter2",
+            "redis:hunter2",
+            "redis://me:hun@ter2?2@h",
+            "redis://me:hun/ter2@h",
+            "redis://me:6/ter2@h",
+            "unix:hunter2",
+            "unix://hunter2/x",
+            "unix:me:hunter2@h",
+            "unix:///x?user=hunter2",
         ] {
             let shown = Address::redacted(text);
             assert!(!shown.contains("hunter2") && !shown.contains("ter2"), "{text}: {shown}");
