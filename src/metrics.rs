@@ -176,12 +176,12 @@ impl Metrics {
         let shared_degraded = register!(
             Gauge::default(),
             "shared_degraded",
-            "1 while the server that replicas share is down for this one, which then counts for itself"
+            "1 while the server that replicas share is down for this one, which then counts for itself, or telling it has ended"
         );
         let file_degraded = register!(
             Gauge::default(),
             "file_degraded",
-            "1 while what should outlive a restart cannot be read or written"
+            "1 while what should outlive a restart cannot be read or written, or keeping it has ended"
         );
         let file_rows =
             register!(Gauge::default(), "file_rows", "Clients of whom something outlives a restart");

@@ -81,6 +81,20 @@ impl End {
     }
 }
 
+/// Does the last of the work, for `most` at most. `hurry` ends it too. Whether it was done.
+pub(super) async fn last(
+    work: impl Future<Output = ()>,
+    most: Duration,
+    hurry: impl Future<Output = Stop>,
+) -> bool {
+    tokio::select! {
+        biased;
+        () = work => true,
+        () = tokio::time::sleep(most) => false,
+        _ = hurry => false,
+    }
+}
+
 /// Has the process end in order, and say why, when it is dropped without having been done: also by a panic.
 #[must_use]
 pub(super) struct Vital {
@@ -121,4 +135,21 @@ pub(super) async fn finish(work: Work, end: &End, connections: &TaskTracker, who
 
 fn seconds(span: Duration) -> String {
     format!("{} s", span.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, ready};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn the_last_work_ends_by_itself_in_time_or_by_a_further_word() {
+        let most = Duration::from_secs(5);
+        assert!(last(ready(()), most, ready(Stop::AtOnce)).await);
+        assert!(!last(pending(), most, ready(Stop::AtOnce)).await);
+        let begun = tokio::time::Instant::now();
+        assert!(!last(pending(), most, pending()).await);
+        assert!(begun.elapsed() >= most);
+    }
 }

@@ -16,6 +16,7 @@ use crate::config;
 use crate::gate::{Gate, Live};
 use crate::memory::file::Kept;
 use crate::memory::shared::{self, About, Address, Ask, Name, Reply, Shared, Valkey};
+use crate::metrics::Witness;
 
 /// How much is told at once: a server answers so many within some 10 ms.
 const BATCH: usize = 2048;
@@ -30,6 +31,8 @@ const IDLE: Duration = Duration::from_millis(50);
 const CHANGED: usize = 20_000;
 /// How long the last rows may take before the process ends without them.
 const LAST: Duration = Duration::from_secs(3);
+/// How long all that is told and written at the end may take.
+pub(super) const FINISH: Duration = Duration::from_secs(5);
 /// How often what changed is written to the file.
 const KEEP: Duration = Duration::from_secs(1);
 
@@ -45,6 +48,8 @@ pub(super) struct Exchange {
     changed: HashMap<Name, Kept>,
     kept: Instant,
     writing: Option<Writing>,
+    /// Counts its panic.
+    _witness: Witness,
 }
 
 /// Rows on their way to the disk, and who says when they are there.
@@ -68,8 +73,9 @@ impl Exchange {
             Some(path) => Some(Keeper::start(path.clone(), &state.metrics, clock.clone())?),
             None => None,
         };
+        let witness = state.metrics.witness();
         let (breaker, changed, kept) = (Breaker::default(), HashMap::new(), Instant::now());
-        Ok(Self { live, clock, shared, breaker, keeper, changed, kept, writing: None })
+        Ok(Self { live, clock, shared, breaker, keeper, changed, kept, writing: None, _witness: witness })
     }
 
     /// Takes turns until `stop`.
@@ -94,7 +100,7 @@ impl Exchange {
         }
     }
 
-    /// Tells the last that there is to tell.
+    /// Tells the last that there is to tell. The caller bounds how long it takes ([`FINISH`]).
     pub(super) async fn finish(mut self) {
         while self.turn().await > 0 {}
         self.written().await;
@@ -223,7 +229,14 @@ impl Drop for Exchange {
     /// Nobody else would notice that nothing is told any more.
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.live.load().state().metrics.shared_degraded.set(1);
+            let gate = self.live.load();
+            let metrics = &gate.state().metrics;
+            if self.shared.is_some() {
+                metrics.shared_degraded.set(1);
+            }
+            if self.keeper.is_some() {
+                metrics.file_degraded.set(1);
+            }
             tracing::error!(
                 "telling others ended by itself, which is a bug; this replica counts for itself, and keeps nothing"
             );

@@ -150,7 +150,7 @@ impl Server {
     }
 
     /// Serves until it is told to stop, then ends in order. Whatever it is told after that ends what it is waiting for then: the
-    /// notice to proxies, or requests in flight. Blocks the calling thread, which serves the admin listener and reloads: on
+    /// notice to proxies, requests in flight, or the last that others should hear of. Blocks the calling thread, which serves the admin listener and reloads: on
     /// SIGHUP, when the admin API asks, and when a file has changed.
     pub fn run_until(self, mut told: impl AsyncFnMut() -> Stop) -> Result<(), Error> {
         let Self { bound, live, clock, admin_token, drain, mut reloader, exchange, runtime, also } = self;
@@ -209,14 +209,21 @@ impl Server {
             ready.store(false, Ordering::Release);
             // Where something died, the rest serves on until proxies have gone elsewhere.
             let stop = served.as_ref().map_or(Stop::Announced, |stop| *stop);
-            tokio::join!(end.come(stop, drain, told), end::finish(work, &end, &tasks, "admin"));
+            tokio::join!(end.come(stop, drain, &mut told), end::finish(work, &end, &tasks, "admin"));
             (telling, served.map(drop))
         });
         workers.into_iter().for_each(Worker::join);
         // What the last requests did is told too.
         runtime.block_on(async {
-            if let Ok(exchange) = telling.await {
-                exchange.finish().await;
+            let rest = async {
+                if let Ok(exchange) = telling.await {
+                    exchange.finish().await;
+                }
+            };
+            if !end::last(rest, exchange::FINISH, told()).await {
+                tracing::warn!(
+                    "the last of what others should hear of, or should outlive this process, is given up"
+                );
             }
         });
         // A read of a file that never ends must not keep the process from ending.

@@ -43,3 +43,26 @@ fn what_was_not_sent_is_told_again_and_what_may_have_been_heard_is_not() {
         assert_eq!(told.cost, if listens { 1_000_000 } else { 21_000_000 }, "listens: {listens}");
     }
 }
+
+#[test]
+fn where_the_task_dies_that_shows_for_each_that_it_told() {
+    for (shared, file) in [(true, false), (false, true)] {
+        let folder = tempfile::tempdir().unwrap();
+        let memory = if shared {
+            "shared: 'unix:/nowhere/socket'".to_owned()
+        } else {
+            format!("file: '{}'", folder.path().join("kept").display())
+        };
+        let (exchange, live) = telling(folder.path(), &memory);
+        let gate = live.load_full();
+        let metrics = &gate.state().metrics;
+        metrics.shared_degraded.set(0);
+        let died = std::thread::spawn(move || {
+            let _exchange = exchange;
+            panic!("as a bug would have it");
+        });
+        assert!(died.join().is_err());
+        let shown = (metrics.shared_degraded.get(), metrics.file_degraded.get(), metrics.panics.get());
+        assert_eq!(shown, (shared.into(), file.into(), 1));
+    }
+}
