@@ -139,11 +139,6 @@ impl Ring {
         self.keys.get(usize::from(id))?.as_deref()
     }
 
-    /// The keys that are not retired.
-    pub fn keys(&self) -> impl Iterator<Item = &Key> {
-        self.keys.iter().flatten().map(|key| &**key)
-    }
-
     /// The key that the first byte of a token names. Refuses with `version` or `key`.
     pub fn named(&self, first_byte: u8) -> Result<&Key, Refusal> {
         if first_byte >> 4 != VERSION {

@@ -164,7 +164,7 @@ impl Gate {
     pub fn tell_keys(&self) {
         let signs = self.ring.signing().id;
         let state = |id: u8| if id == signs { "sign" } else { "verify" };
-        self.state.metrics.keys(self.ring.keys().map(|key| (key.id, state(key.id))));
+        self.state.metrics.keys(self.ring.valid().map(|key| (key.id, state(key.id))));
     }
 
     /// What makes the names under which others remember: the key in force first, then those that were before it.

@@ -77,9 +77,9 @@ const ABOUT: TableDefinition<'_, &str, u32> = TableDefinition::new("about");
 /// The version of all this. A file of another one is set aside.
 const VERSION: u32 = 1;
 /// The most rows: some 20 MB of file.
-const MOST: u64 = 100_000;
+pub(crate) const MOST: u64 = 100_000;
 /// What the store may hold in memory, in bytes.
-const CACHE: usize = 1 << 20;
+pub(crate) const CACHE: usize = 1 << 20;
 /// How long a trap counts, in seconds.
 const TRAPPED: u32 = 3600;
 

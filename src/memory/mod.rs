@@ -1,7 +1,8 @@
 //! Bounded per-client state: who does how much, and how.
 //! Decides nothing; the gate asks, and says what follows. Time is an argument, and nothing here expires by a clock of its own.
 //!
-//! Cells stand in tables of fixed size by keyed hashes: no address, agent or path is kept. A request is taken in once, when
+//! Cells stand in tables of fixed size by keyed hashes: no address, agent or path is kept, but for the addresses of those whom
+//! others are to hear of, until they did some 250 ms later. A request is taken in once, when
 //! it is known what became of it ([`Memory::record`]); what was there before is told on demand ([`Memory::tell`]).
 
 mod alarm;

@@ -71,8 +71,11 @@ pub(super) fn builder(speaks: Speaks, strangers: bool, tasks: Tracked) -> Builde
 
 #[cfg(test)]
 mod tests {
+    use super::super::exchange::{BATCH, CHANGED};
+    use super::super::keeper::ORDERS;
     use super::super::places::{MAX_ADMIN, MAX_CONNECTIONS};
     use super::*;
+    use crate::memory::file;
 
     /// A number as people write it.
     fn written(number: usize) -> String {
@@ -102,6 +105,12 @@ mod tests {
             ("an HTTP/2 peer that is gone ", vec![seconds(PING.0), seconds(PING.1)]),
             ("a question of Envoy's ", vec![kib(MAX_MESSAGE)]),
             ("headers of a visitor ", vec![format!("{MAX_HEADERS} lines")]),
+            ("told to the server ", vec![written(BATCH)]),
+            (
+                "rows of `memory.file`",
+                vec![written(file::MOST as usize), format!("{} MiB", file::CACHE >> 20)],
+            ),
+            ("rows that wait ", vec![written(CHANGED), ORDERS.to_string()]),
             ("a target, ", vec![kib(crate::request::MAX_TARGET)]),
         ] {
             let row = table.lines().find(|line| line.starts_with(&format!("| {what}")));

@@ -19,7 +19,7 @@ use crate::memory::shared::{self, About, Address, Ask, Name, Reply, Shared, Valk
 use crate::metrics::Witness;
 
 /// How much is told at once: a server answers so many within some 10 ms.
-const BATCH: usize = 2048;
+pub(super) const BATCH: usize = 2048;
 /// The time between two turns, at least and at most: few visitors are told of at once, many are told of in large batches.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(250));
 /// What each that was told adds to it.
@@ -28,7 +28,7 @@ const PER_ASK: Duration = Duration::from_micros(100);
 const IDLE: Duration = Duration::from_millis(50);
 
 /// The most that waits to be written to the file, where the disk is too slow; whoever it is about comes again.
-const CHANGED: usize = 20_000;
+pub(super) const CHANGED: usize = 20_000;
 /// How long the last rows may take before the process ends without them.
 const LAST: Duration = Duration::from_secs(3);
 /// How long all that is told and written at the end may take.

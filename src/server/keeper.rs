@@ -26,7 +26,7 @@ const REST: Duration = Duration::from_secs(5);
 /// How often rows that say nothing any more are dropped: the last points are gone within 3 h 40 min, and so no row is older than four hours.
 const SWEEP: Duration = Duration::from_secs(15 * 60);
 /// How many orders wait for a slow disk before none are taken.
-const ORDERS: usize = 8;
+pub(super) const ORDERS: usize = 8;
 
 /// Whoever gives orders to the thread, which ends with it.
 #[derive(Debug)]
