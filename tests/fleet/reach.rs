@@ -40,6 +40,12 @@ fn as_the_user_that_the_readme_makes() {
     });
     assert_eq!(replica.metric("tollgate_shared_degraded"), 0);
     assert!(!replica.said().contains(password), "a password is logged");
+    // A database of its own takes one more command.
+    let numbered = settings.replace("'}", "/3'}");
+    let third = Replica::start(folder.path(), "c", &numbered);
+    third.says("cannot share memory", 1);
+    server.ask::<()>(&["ACL", "SETUSER", "tollgate", "+select"]);
+    third.wait_until_degraded_is(0);
     // Another prefix is none of this user's business.
     let settings = settings.replace("memory: {", "memory: {prefix: 'other:', ");
     let other = Replica::start(folder.path(), "b", &settings);
