@@ -38,28 +38,31 @@ impl Steps {
     pub fn look(&mut self, now: Timestamp, steady: Duration) -> Option<i64> {
         let millis = |span: Duration| i64::try_from(span.as_millis()).unwrap_or(i64::MAX);
         let wall = |at: Timestamp| i64::try_from(at.millis()).unwrap_or(i64::MAX);
-        let over = match self.shown.as_ref().map(|shown| &shown.until) {
-            Some(Until::Clock(until)) => now >= *until,
-            Some(Until::Steady(until)) => steady >= *until,
-            None => false,
-        };
-        if over {
-            self.shown = None;
-        }
+        let over = self.shown.as_ref().is_some_and(|shown| match shown.until {
+            Until::Clock(until) => now >= until,
+            Until::Steady(until) => steady >= until,
+        });
+        let shown = self.shown.take();
         let (last, passed) = self.last.replace((now, steady))?;
         let step = (wall(now) - wall(last)) - millis(steady.saturating_sub(passed));
         if step.abs() <= TOLERATED {
+            self.shown = shown.filter(|_| !over);
             return None;
         }
-        let until = match (&self.shown, step) {
-            // What was ahead of several steps back is still ahead of the last.
-            (Some(Shown { until: Until::Clock(furthest), .. }), ..0) => Until::Clock(*furthest.max(&last)),
-            (_, ..0) => Until::Clock(last),
-            _ => Until::Steady(steady + AHEAD_SHOWS),
+        let back = |step, furthest| Shown { step, until: Until::Clock(furthest) };
+        let ahead = |step| Shown { step, until: Until::Steady(steady + AHEAD_SHOWS) };
+        self.shown = match (shown, step) {
+            // What was ahead of several steps is still ahead of the last, and half a correction leaves the other half.
+            (Some(Shown { step: before, until: Until::Clock(furthest) }), _) if !over => {
+                Some(back(before + step, furthest.max(last)))
+            }
+            // A step ahead that undoes those back leaves nothing to show but what it is too far.
+            (Some(Shown { step: before, until: Until::Clock(_) }), 1..) => {
+                Some(before + step).filter(|rest| *rest > TOLERATED).map(ahead)
+            }
+            (_, ..=0) => Some(back(step, last)),
+            _ => Some(ahead(step)),
         };
-        // A step ahead that undoes one back leaves nothing to show.
-        let undone = over && step > 0;
-        self.shown = (!undone).then_some(Shown { step, until });
         Some(step / 1000)
     }
 
@@ -120,9 +123,36 @@ mod tests {
         check(&[
             (1000, 0, None, None),
             (401, 1, Some(-600), Some(-600)),
-            (102, 2, Some(-300), Some(-300)),
-            (500, 400, None, Some(-300)),
+            (102, 2, Some(-300), Some(-900)),
+            (500, 400, None, Some(-900)),
             (1400, 401, Some(899), None),
         ]);
+    }
+
+    #[test]
+    fn half_a_correction_leaves_the_other_half() {
+        check(&[
+            (1000, 0, None, None),
+            (401, 1, Some(-600), Some(-600)),
+            (702, 2, Some(300), Some(-300)),
+            (999, 299, None, Some(-300)),
+            (1000, 300, None, None),
+        ]);
+    }
+
+    #[test]
+    fn a_correction_that_goes_too_far_is_a_step_ahead() {
+        check(&[
+            (1000, 0, None, None),
+            (401, 1, Some(-600), Some(-600)),
+            (1302, 2, Some(900), Some(300)),
+            (1901, 601, None, Some(300)),
+            (1902, 602, None, None),
+        ]);
+    }
+
+    #[test]
+    fn a_step_ahead_when_the_last_is_just_over_shows() {
+        check(&[(1000, 0, None, None), (1615, 15, Some(600), Some(600)), (2315, 615, Some(100), Some(100))]);
     }
 }
