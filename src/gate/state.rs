@@ -38,7 +38,8 @@ pub struct State {
     answers: Pace,
     work: Pace,
     wait: Pace,
-    logged: AtomicU64,
+    /// The second of the last line about something an attacker can cause at will.
+    warned: AtomicU64,
     pub(super) lines: Lines,
     /// Whether it was said that clearances go out over plain HTTP.
     told_of_http: AtomicBool,
@@ -69,7 +70,7 @@ impl State {
             answers: Pace::new(settings.limits.answers),
             work: Pace::new(settings.limits.work),
             wait: Pace::new(settings.limits.wait),
-            logged: AtomicU64::new(0),
+            warned: AtomicU64::new(0),
             lines: Lines::default(),
             told_of_http: AtomicBool::new(false),
             steps: Mutex::default(),
@@ -153,7 +154,7 @@ impl State {
     /// Whether a line about something an attacker can cause at will is due: at most one a second.
     pub(super) fn log_due(&self, now: Timestamp) -> bool {
         let second = now.seconds();
-        self.logged.swap(second, Ordering::Relaxed) != second
+        self.warned.swap(second, Ordering::Relaxed) != second
     }
 
     /// Whether this is the first clearance of the process that goes out over plain HTTP.
