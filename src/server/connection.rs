@@ -132,6 +132,15 @@ impl Serving {
         tokio::time::sleep(LAST_WORD).await;
     }
 
+    /// Waits until the end has come; where nothing was asked yet, [`LAST_WORD`] longer: hyper reads no more from a connection that
+    /// has said nothing when it is told of the end.
+    async fn last_word(&self, asked: &AtomicBool) {
+        self.stop.cancelled().await;
+        if !asked.load(Ordering::Relaxed) {
+            tokio::time::sleep(LAST_WORD).await;
+        }
+    }
+
     /// Answers one connection's requests until either side ends it.
     async fn converse(
         self: &Arc<Self>,
@@ -147,26 +156,21 @@ impl Serving {
             async move { Ok::<_, Infallible>(answer.await) }
         });
         let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));
-        // hyper has no limit on how long it listens for the version of HTTP, or for HTTP/2's preface.
-        let silent = async {
-            tokio::time::sleep(caps::IDLE).await;
-            if asked.load(Ordering::Relaxed) {
-                pending::<()>().await;
-            }
-        };
         // What has arrived is answered even if the end has come, hence the order.
         let ended = tokio::select! {
             biased;
             ended = connection.as_mut() => ended,
-            () = self.stop.cancelled() => {
+            () = self.last_word(&asked) => {
                 connection.as_mut().graceful_shutdown();
                 tokio::select! {
+                    biased;
                     ended = connection => ended,
                     // Nothing was asked, so there is nothing to finish.
-                    () = tokio::time::sleep(LAST_WORD), if !asked.load(Ordering::Relaxed) => return,
+                    () = unasked(&asked, LAST_WORD) => return,
                 }
             }
-            () = silent => return self.state.metrics.connection_ended("slow"),
+            // hyper has no limit on how long it listens for the version of HTTP, or for HTTP/2's preface.
+            () = unasked(&asked, caps::IDLE) => return self.state.metrics.connection_ended("slow"),
         };
         if let Err(error) = ended {
             if let Some(why) = ended::by_us(&*error) {
@@ -174,6 +178,14 @@ impl Serving {
             }
             tracing::debug!(%error, ?peer, "a connection ended early");
         }
+    }
+}
+
+/// Waits so long for a first request; for ever where one has come by then.
+async fn unasked(asked: &AtomicBool, patience: Duration) {
+    tokio::time::sleep(patience).await;
+    if asked.load(Ordering::Relaxed) {
+        pending::<()>().await;
     }
 }
 

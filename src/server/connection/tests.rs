@@ -14,32 +14,32 @@ const POLICY: &str = "version: tollgate/v1\ndefault: ALLOW\nbots: [{name: x, act
 /// Has a peer talk to one connection of a listener; how long that takes is told by the runtime's clock, which jumps to whatever
 /// happens next.
 fn talk<T: Future>(speaks: Speaks, peer: impl FnOnce(DuplexStream, Arc<State>) -> T) -> T::Output {
-    talk_to(
-        speaks,
-        |live| match speaks {
-            Speaks::Both => web::router(live, Clock::System),
-            Speaks::Http2 => Routes::new(envoy::service(live, Clock::System)).prepare().into_axum_router(),
-        },
-        peer,
-    )
+    talk_to(speaks, |live| router(speaks, live), |stream, state, _| peer(stream, state))
+}
+
+fn router(speaks: Speaks, live: Live) -> Router {
+    match speaks {
+        Speaks::Both => web::router(live, Clock::System),
+        Speaks::Http2 => Routes::new(envoy::service(live, Clock::System)).prepare().into_axum_router(),
+    }
 }
 
 fn talk_to<T: Future>(
     speaks: Speaks,
     router: impl FnOnce(Live) -> Router,
-    peer: impl FnOnce(DuplexStream, Arc<State>) -> T,
+    peer: impl FnOnce(DuplexStream, Arc<State>, CancellationToken) -> T,
 ) -> T::Output {
     let loaded = config::load(&Sources { policy: Some(("a policy", POLICY)), ..Sources::default() }).unwrap();
     let (gate, _runtime) = crate::server::gate(loaded).unwrap();
     let state = gate.state().clone();
     let live: Live = Arc::new(arc_swap::ArcSwap::from_pointee(gate));
     let router = router(live);
-    let tasks = TaskTracker::new();
+    let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
     let serving = Arc::new(Serving {
         speaks,
         router,
         patience: caps::ANSWER,
-        stop: CancellationToken::new(),
+        stop: stop.clone(),
         tasks: tasks.clone(),
         places: Places::new(1, Default::default()),
         live: None,
@@ -51,7 +51,7 @@ fn talk_to<T: Future>(
         let (ours, theirs) = duplex(1 << 16);
         let http = caps::builder(speaks, false, Tracked(tasks));
         let served = async { serving.converse(http, ours, Peer::Unix).await };
-        tokio::join!(peer(theirs, state), served).0
+        tokio::join!(peer(theirs, state, stop), served).0
     })
 }
 
@@ -194,6 +194,55 @@ fn a_form_that_does_not_come_is_given_up() {
     });
 }
 
+/// A connection that was opened before the end and speaks just behind it, with a request that takes far longer to arrive than the
+/// last word.
+#[test]
+fn who_speaks_up_just_behind_the_end_is_answered() {
+    let form = b"POST /.tollgate/answer HTTP/1.1\r\nhost: a.example\r\ncontent-length: 100\r\n\
+                 content-type: application/x-www-form-urlencoded\r\n\r\na=";
+    let question = [PREFACE, &question()].concat();
+    let plain = b"GET /check/ok HTTP/1.1\r\nhost: a.example\r\n\r\n";
+    for (speaks, said, seconds) in [
+        (Speaks::Both, &plain[..], 0),
+        (Speaks::Both, form, 10),
+        (Speaks::Http2, &question, caps::ANSWER.as_secs()),
+    ] {
+        talk_to(
+            speaks,
+            |live| router(speaks, live),
+            |mut stream, state, stop| async move {
+                sleep(Duration::from_secs(1)).await;
+                stop.cancel();
+                sleep(LAST_WORD / 2).await;
+                stream.write_all(said).await.unwrap();
+                let (answer, took) = to_the_end(stream).await;
+                let text = String::from_utf8_lossy(&answer);
+                match speaks {
+                    Speaks::Both if seconds == 0 => assert!(text.starts_with("HTTP/1.1 200"), "{text}"),
+                    Speaks::Both => assert!(text.starts_with("HTTP/1.1 408"), "{text}"),
+                    Speaks::Http2 => assert!(undecided(&state, "body"), "{text:?}"),
+                }
+                // A peer of HTTP/2 that does not answer a ping is waited for longer.
+                assert!(took >= seconds, "after {took} s: {text:?}");
+            },
+        );
+    }
+}
+
+#[test]
+fn who_says_nothing_behind_the_end_is_left() {
+    for speaks in [Speaks::Both, Speaks::Http2] {
+        talk_to(
+            speaks,
+            |live| router(speaks, live),
+            |stream, _, stop| async move {
+                stop.cancel();
+                assert_eq!(to_the_end(stream).await.1, 0, "{speaks:?}");
+            },
+        );
+    }
+}
+
 #[test]
 fn a_peer_that_is_gone_without_a_word_is_missed() {
     talk(Speaks::Http2, |mut stream, _| async move {
@@ -218,7 +267,7 @@ fn a_panic_ends_one_request_and_the_connection_goes_on() {
         };
         Router::new().fallback(answer)
     };
-    talk_to(Speaks::Both, router, |mut stream, state| async move {
+    talk_to(Speaks::Both, router, |mut stream, state, _| async move {
         let mut panics = 0;
         for (path, status) in [("/", 200), ("/panic", 500), ("/", 200), ("/panic/later", 500), ("/", 200)] {
             let request = format!("GET {path} HTTP/1.1\r\nhost: a.example\r\n\r\n");
