@@ -2,6 +2,7 @@
 //! Counts only; what is worth counting is decided where it happens.
 
 mod tally;
+mod told;
 
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -11,6 +12,7 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
 pub use tally::Tally;
+use told::Told;
 
 type Labels<const N: usize> = [(&'static str, &'static str); N];
 
@@ -37,7 +39,7 @@ pub struct Metrics {
     /// Connections that are open now, over all listeners.
     pub connections: Gauge,
     /// Lines of the log that nobody read in time, or that could not be written.
-    pub log_lost: Gauge,
+    pub log_lost: Told,
     /// Decisions that were not logged, because too many were within one second.
     pub log_skipped: Counter,
     /// The most connections of proxies that there may be.
@@ -134,7 +136,7 @@ impl Metrics {
         );
         let connections = register!(Gauge::default(), "connections", "Open connections");
         let log_lost = register!(
-            Gauge::default(),
+            Told::default(),
             "log_lost",
             "Lines of the log that were lost: stderr is read too slowly, or cannot be written"
         );

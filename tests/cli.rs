@@ -884,8 +884,10 @@ fn a_log_that_nobody_reads_holds_nobody_up() {
         }
     }
     let metrics = get(gate.address("admin"), "/metrics", "");
-    let lost =
-        metrics.lines().find_map(|line| line.strip_prefix("tollgate_log_lost ")).expect("it is counted");
+    let lost = metrics
+        .lines()
+        .find_map(|line| line.strip_prefix("tollgate_log_lost_total "))
+        .expect("it is counted");
     assert_ne!(lost, "0", "a queue has an end");
 }
 

@@ -3,16 +3,15 @@
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::io::{self, IsTerminal, Write};
 use std::panic::PanicHookInfo;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::thread;
 
-use prometheus_client::metrics::gauge::Gauge;
-use tracing_appender::non_blocking::{ErrorCounter, NonBlocking, NonBlockingBuilder, WorkerGuard};
-use tracing_subscriber::fmt::MakeWriter;
+use tracing_appender::non_blocking::{ErrorCounter, NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::{EnvFilter, fmt};
 
 use crate::config::Log;
+use crate::metrics::Metrics;
 use crate::policy::Problem;
 
 /// How many lines wait for whoever reads stderr. With lines of some 300 bytes that is 3 MB; what comes when it is full is lost,
@@ -23,7 +22,10 @@ const MAX_WAITING: usize = 10_000;
 #[must_use]
 pub(super) struct Logs {
     _worker: WorkerGuard,
-    lost: Arc<OnceLock<Gauge>>,
+    /// Lines that found the queue full.
+    losses: ErrorCounter,
+    /// Lines that could not be written.
+    failed: Arc<AtomicUsize>,
 }
 
 impl Logs {
@@ -35,41 +37,21 @@ impl Logs {
         let stderr = Stderr { failed: failed.clone() };
         let (queue, worker) =
             NonBlockingBuilder::default().buffered_lines_limit(MAX_WAITING).lossy(true).finish(stderr);
-        let lost = Arc::new(OnceLock::new());
-        let writer = Queue { losses: queue.error_counter(), failed, queue, lost: lost.clone() };
+        let losses = queue.error_counter();
         // What goes wrong with a line would else be said on stderr, and a failure of that panics.
         let events =
-            fmt().with_env_filter(filter).with_writer(writer).with_ansi(ansi).log_internal_errors(false);
+            fmt().with_env_filter(filter).with_writer(queue).with_ansi(ansi).log_internal_errors(false);
         // Only the first subscriber of a process counts; another one is no reason to stop.
         drop(if log.json { events.json().flatten_event(true).try_init() } else { events.try_init() });
         std::panic::set_hook(Box::new(panicked));
-        Self { _worker: worker, lost }
+        Self { _worker: worker, losses, failed }
     }
 
-    /// Counts here how many lines are lost.
-    pub(super) fn count_lost(&self, gauge: Gauge) {
-        // Set once in a process.
-        let _ = self.lost.set(gauge);
-    }
-}
-
-/// The queue before stderr, and what was lost at its end.
-struct Queue {
-    queue: NonBlocking,
-    losses: ErrorCounter,
-    failed: Arc<AtomicUsize>,
-    lost: Arc<OnceLock<Gauge>>,
-}
-
-impl<'a> MakeWriter<'a> for Queue {
-    type Writer = NonBlocking;
-
-    fn make_writer(&'a self) -> NonBlocking {
-        if let Some(gauge) = self.lost.get() {
-            let lost = self.losses.dropped_lines() + self.failed.load(Ordering::Relaxed);
-            gauge.set(i64::try_from(lost).unwrap_or(i64::MAX));
-        }
-        self.queue.clone()
+    /// Has these metrics tell how many lines are lost.
+    pub(super) fn count_lost(&self, metrics: &Metrics) {
+        let (losses, failed) = (self.losses.clone(), self.failed.clone());
+        let lost = move || losses.dropped_lines() + failed.load(Ordering::Relaxed);
+        metrics.log_lost.by(move || u64::try_from(lost()).unwrap_or(u64::MAX));
     }
 }
 

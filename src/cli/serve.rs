@@ -38,7 +38,7 @@ pub(super) fn run(arguments: Arguments, mut sources: Sources) -> Result<(), Fail
     let lints = std::mem::take(&mut loaded.lints);
     let (rules, policies) = (loaded.policies.rules(), loaded.policies.count());
     let server = Server::bind(loaded, sources, Clock::System)?;
-    logs.count_lost(server.live().load().state().metrics.log_lost.clone());
+    logs.count_lost(&server.live().load().state().metrics);
     // Only now, so that an address in use is one clear line.
     logs::lints(&lints);
     let addresses = server.addresses().clone();

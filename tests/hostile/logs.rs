@@ -8,7 +8,7 @@ use std::process::Stdio;
 use crate::gate::{Gate, Start, until};
 use crate::http::connect;
 
-const LOST: &str = "tollgate_log_lost";
+const LOST: &str = "tollgate_log_lost_total";
 
 #[test]
 fn a_full_disk_costs_lines_and_no_request() {
@@ -19,6 +19,15 @@ fn a_full_disk_costs_lines_and_no_request() {
     }
     assert!(gate.metric(LOST) > 40, "{}", gate.metric(LOST));
     assert_eq!(gate.metric("tollgate_panics_total"), 0);
+    assert_eq!(gate.end(), Some(0));
+}
+
+#[test]
+fn the_last_lines_that_are_lost_are_counted_too() {
+    let full = File::options().write(true).open("/dev/full").expect("Linux has one");
+    let gate = Start { stderr: full.into(), ..Start::default() }.go();
+    // It says that it serves, and no more as long as nobody asks.
+    until("its first line is lost", || gate.metric(LOST) > 0);
     assert_eq!(gate.end(), Some(0));
 }
 

@@ -64,7 +64,7 @@ pub(super) fn run(arguments: Arguments, mut sources: Sources) -> Result<(), Fail
     })?;
     let at = listener.local_addr().context("the site has no address")?;
     let mut server = Server::bind(loaded, sources, Clock::System)?;
-    logs.count_lost(server.live().load().state().metrics.log_lost.clone());
+    logs.count_lost(&server.live().load().state().metrics);
     let site = Site::new(server.live(), Clock::System);
     server
         .serve_also(listener, Arc::new(move |request| site.answer(&request)))
