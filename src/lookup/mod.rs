@@ -6,4 +6,4 @@ mod databases;
 mod resolver;
 
 pub use databases::{Databases, Field, LoadError, Reason};
-pub use resolver::{Lives, Question, Reply, Resolver, ResolverError};
+pub use resolver::{Lives, MAX_OPEN, Question, Reply, Resolver, ResolverError};

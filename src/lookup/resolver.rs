@@ -29,7 +29,7 @@ use kept::Kept;
 const BLOCK_LIST: &str = "dnsbl.dronebl.org.";
 
 /// The most questions that are open at once; one more fails at once.
-const MAX_OPEN: usize = 256;
+pub const MAX_OPEN: usize = 256;
 /// How long a name server may take for a try, and how often it is tried.
 const TRY: Duration = Duration::from_secs(1);
 const TRIES: usize = 2;
@@ -121,6 +121,11 @@ impl Resolver {
     /// The same, with its panics counted there: a question that ends in one has failed.
     pub fn counting(self, panics: Counter) -> Self {
         Self { panics, ..self }
+    }
+
+    /// The same, with its open questions among those that `open` has room for.
+    pub fn within(self, open: Arc<Semaphore>) -> Self {
+        Self { open, ..self }
     }
 
     /// Asks at once, and returns what will come back. Dropping that does not take the question back.

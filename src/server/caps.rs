@@ -92,6 +92,7 @@ mod tests {
         for (what, caps) in [
             ("connections of proxies, ", vec![written(MAX_CONNECTIONS)]),
             ("of the admin listener ", vec![written(MAX_ADMIN)]),
+            ("open questions ", vec![written(crate::lookup::MAX_OPEN)]),
             ("silence, ", vec![seconds(IDLE)]),
             ("from a head to its answer ", vec![seconds(ANSWER), seconds(ANSWER_ADMIN)]),
             ("what a peer leaves unread ", vec![seconds(UNREAD)]),

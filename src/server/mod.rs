@@ -43,10 +43,11 @@ use crate::memory::file::FileError;
 use crate::memory::shared;
 use bind::{Bound, Listener};
 use connection::{Serving, Speaks};
+use descriptors::Shares;
 use end::End;
 use exchange::Exchange;
 use places::Places;
-use reload::Reloader;
+use reload::{Asking, Reloader};
 use worker::Worker;
 
 /// A process that is bound and has not begun to serve.
@@ -61,6 +62,7 @@ pub struct Server {
     exchange: Exchange,
     /// Drives the admin listener, reloads and lookups, on the thread that runs the server.
     runtime: Runtime,
+    shares: Shares,
     also: Option<(Listener, Router)>,
 }
 
@@ -109,12 +111,13 @@ impl Server {
         let admin_token = loaded.settings.admin_token.clone();
         let drain = loaded.settings.drain;
         let bound = bind::bind(&listen, workers)?;
-        let runtime = worker::runtime()?;
+        let (runtime, shares) = (worker::runtime()?, Shares::take(workers));
         let others = loaded.settings.memory.clone();
-        let (gate, reloader) = Reloader::start(loaded, sources, runtime.handle().clone())?;
+        let (gate, reloader) =
+            Reloader::start(loaded, sources, Asking::new(runtime.handle().clone(), shares.questions))?;
         let live = Arc::new(ArcSwap::from_pointee(gate));
         let exchange = Exchange::new(&others, live.clone(), clock.clone())?;
-        Ok(Self { bound, live, clock, admin_token, drain, reloader, exchange, runtime, also: None })
+        Ok(Self { bound, live, clock, admin_token, drain, reloader, exchange, runtime, shares, also: None })
     }
 
     /// Where the listeners stand.
@@ -153,14 +156,16 @@ impl Server {
     /// notice to proxies, requests in flight, or the last that others should hear of. Blocks the calling thread, which serves the admin listener and reloads: on
     /// SIGHUP, when the admin API asks, and when a file has changed.
     pub fn run_until(self, mut told: impl AsyncFnMut() -> Stop) -> Result<(), Error> {
-        let Self { bound, live, clock, admin_token, drain, mut reloader, exchange, runtime, also } = self;
+        let Self { bound, live, clock, admin_token, drain, mut reloader, exchange, runtime, shares, also } =
+            self;
         let Bound { doors, admin: admin_door, addresses: _, files: _files } = bound;
         let end = End::default();
         // Whatever way this function is left, the workers are told.
         let _guard = end.clone().guard();
         let state = reloader.state();
         let metrics = &state.metrics;
-        let room = descriptors::for_connections(doors.len()).min(places::MAX_CONNECTIONS);
+        // A site beside the gate has as many places as operators.
+        let room = shares.proxies.saturating_sub(shares.admin * usize::from(also.is_some()));
         metrics.connections_max.set(i64::try_from(room).unwrap_or(i64::MAX));
         let places = Places::new(room, metrics.connections.clone());
         let mut workers = Vec::with_capacity(doors.len());
@@ -188,7 +193,7 @@ impl Server {
                     patience: caps::ANSWER_ADMIN,
                     stop: end.stop.clone(),
                     tasks: tasks.clone(),
-                    places: Places::new(places::MAX_ADMIN, state.metrics.connections.clone()),
+                    places: Places::new(shares.admin, state.metrics.connections.clone()),
                     live: None,
                     state: state.clone(),
                 };

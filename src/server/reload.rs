@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tokio::runtime::{Handle, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 
 use super::watch::Watch;
 use super::{Error, load};
@@ -20,7 +20,7 @@ use crate::config::{self, Drain, Listen, Loaded, Log, Memory, Settings, Sources}
 use crate::crypto::{Ring, Secret};
 use crate::files::Files;
 use crate::gate::{Gate, Limits, Live, State};
-use crate::lookup::{Lives, Resolver, ResolverError};
+use crate::lookup::{Lives, MAX_OPEN, Resolver, ResolverError};
 use crate::memory::{Marks, Others};
 use crate::policy::{NameLives, Policies, Problem};
 
@@ -34,7 +34,7 @@ pub(super) struct Reloader {
     /// What a reload does not change.
     fixed: Fixed,
     /// What lookups run on.
-    runtime: Handle,
+    asking: Asking,
     /// The files that the first load read, and how often they are looked at.
     watching: (Files, Option<Duration>),
     /// Gates that are no longer in force and may still be held by requests.
@@ -86,6 +86,20 @@ impl Fixed {
     }
 }
 
+/// Where name servers are asked, by the resolvers of this gate and of those after it.
+#[derive(Clone, Debug)]
+pub(super) struct Asking {
+    runtime: Handle,
+    open: Arc<Semaphore>,
+}
+
+impl Asking {
+    /// On this runtime, with so many questions open at once.
+    pub(super) fn new(runtime: Handle, open: usize) -> Self {
+        Self { runtime, open: Arc::new(Semaphore::new(open)) }
+    }
+}
+
 /// How long a load may take: a pipe in a file's place, or a share whose server is gone, must not be the last one.
 const LOADING: Duration = Duration::from_secs(30);
 
@@ -106,11 +120,7 @@ struct Made {
 
 impl Reloader {
     /// Builds the first gate.
-    pub(super) fn start(
-        loaded: Loaded,
-        mut sources: Sources,
-        runtime: Handle,
-    ) -> Result<(Gate, Self), Error> {
+    pub(super) fn start(loaded: Loaded, mut sources: Sources, asking: Asking) -> Result<(Gate, Self), Error> {
         let state = Arc::new(state(&loaded.settings)?);
         // A settings file that was found and vanishes later must not pass for one that was never there.
         if let Some(file) =
@@ -121,10 +131,10 @@ impl Reloader {
         let (fixed, files, every) =
             (Fixed::of(&loaded.settings), loaded.files.clone(), loaded.settings.watch);
         let mut ephemeral = None;
-        let gate = build(loaded.settings, loaded.policies, &mut ephemeral, &state, &runtime)?;
+        let gate = build(loaded.settings, loaded.policies, &mut ephemeral, &state, &asking)?;
         gate.tell_keys();
         let watching = (files, every);
-        Ok((gate, Self { sources, state, ephemeral, fixed, runtime, watching, former: Vec::new() }))
+        Ok((gate, Self { sources, state, ephemeral, fixed, asking, watching, former: Vec::new() }))
     }
 
     /// What outlives every gate: counters and limits.
@@ -181,10 +191,10 @@ impl Reloader {
 
     /// `known` are the files of the load before.
     async fn reload(&mut self, live: &Live, known: &Files) -> (Result<(), String>, Files) {
-        let (sources, state, runtime) = (self.sources.clone(), self.state.clone(), self.runtime.clone());
+        let (sources, state, asking) = (self.sources.clone(), self.state.clone(), self.asking.clone());
         let ring = self.ephemeral.clone();
         // Reading and compiling take a while, and lookups and the admin listener run on this thread.
-        let loading = tokio::task::spawn_blocking(move || load_gate(&sources, ring, &state, &runtime));
+        let loading = tokio::task::spawn_blocking(move || load_gate(&sources, ring, &state, &asking));
         let ended = match tokio::time::timeout(LOADING, loading).await {
             Ok(loading) => loading.map_err(|error| format!("loading ended early: {error}")),
             Err(_) => Err(format!("loading took more than {} s: a file does not answer", LOADING.as_secs())),
@@ -243,18 +253,13 @@ async fn as_they_stand(known: &Files) -> Files {
 }
 
 /// Reads everything and builds a gate of it. A panic is a failure like any other, so that the files are known all the same.
-fn load_gate(
-    sources: &Sources,
-    mut ephemeral: Option<Ring>,
-    state: &Arc<State>,
-    runtime: &Handle,
-) -> Loading {
+fn load_gate(sources: &Sources, mut ephemeral: Option<Ring>, state: &Arc<State>, asking: &Asking) -> Loading {
     let mut files = Files::default();
     let make = || {
         let loaded = config::load_with(sources, None, &mut files).map_err(|problems| problems.to_string())?;
         let (lints, watch) = (loaded.lints, loaded.settings.watch);
         let fixed = Fixed::of(&loaded.settings);
-        let gate = build(loaded.settings, loaded.policies, &mut ephemeral, state, runtime)
+        let gate = build(loaded.settings, loaded.policies, &mut ephemeral, state, asking)
             .map_err(|error| chain(&error))?;
         Ok(Made { gate, ephemeral, fixed, lints, watch })
     };
@@ -271,14 +276,14 @@ fn build(
     policies: Policies,
     ephemeral: &mut Option<Ring>,
     state: &Arc<State>,
-    runtime: &Handle,
+    asking: &Asking,
 ) -> Result<Gate, Error> {
     let ring = match (settings.ring, &ephemeral) {
         (Some(ring), _) => ring,
         (None, Some(ring)) => ring.clone(),
         (None, None) => ephemeral.insert(make_up_loudly()?).clone(),
     };
-    settings.gate.resolvers = resolvers(&settings.name_servers, &policies, runtime, state)?;
+    settings.gate.resolvers = resolvers(&settings.name_servers, &policies, asking, state)?;
     Ok(Gate::new(settings.gate, ring, policies, state.clone())?)
 }
 
@@ -290,7 +295,8 @@ pub fn gate(loaded: Loaded) -> Result<(Gate, Runtime), Error> {
     // It tells nobody of its visitors.
     settings.gate.others = Others::default();
     let state = Arc::new(state(&settings)?);
-    settings.gate.resolvers = resolvers(&settings.name_servers, &policies, runtime.handle(), &state)?;
+    let asking = Asking::new(runtime.handle().clone(), MAX_OPEN);
+    settings.gate.resolvers = resolvers(&settings.name_servers, &policies, &asking, &state)?;
     state.set_load(load::averages());
     let ring = settings.ring.map_or_else(made_up, Ok)?;
     Ok((Gate::new(settings.gate, ring, policies, state)?, runtime))
@@ -309,14 +315,15 @@ fn state(settings: &Settings) -> Result<State, Error> {
 fn resolvers(
     servers: &[SocketAddr],
     policies: &Policies,
-    runtime: &Handle,
+    asking: &Asking,
     state: &State,
 ) -> Result<Vec<(NameLives, Arc<Resolver>)>, ResolverError> {
     let mut resolvers: Vec<(NameLives, Arc<Resolver>)> = Vec::new();
     for (_, policy) in policies.iter().filter(|(_, policy)| policy.looks_up()) {
         let lives @ NameLives { forward, reverse } = policy.name_lives();
         if resolvers.iter().all(|(held, _)| *held != lives) {
-            let resolver = Resolver::new(runtime.clone(), servers, Lives { forward, reverse })?;
+            let resolver = Resolver::new(asking.runtime.clone(), servers, Lives { forward, reverse })?;
+            let resolver = resolver.within(asking.open.clone());
             resolvers.push((lives, Arc::new(resolver.counting(state.metrics.panics.clone()))));
         }
     }

@@ -16,7 +16,7 @@ fn asks(stream: &mut TcpStream) -> u16 {
     read(stream).status
 }
 
-/// A gate under a hard limit of 64, which leaves 24 places.
+/// A gate under a hard limit of 64, which leaves 16 places.
 fn gate() -> Gate {
     Start { descriptors: Some(64), ..Start::default() }.go()
 }
@@ -49,14 +49,34 @@ fn what_exceeds_the_limit_is_closed_and_the_rest_is_served() {
 }
 
 #[test]
+fn operators_and_proxies_do_not_wait_for_each_other() {
+    let gate = gate();
+    gate.serves();
+    let places = gate.metric("tollgate_connections_max");
+    // More of either than there may be.
+    let operators: Vec<_> = (0..100).map(|_| connect(gate.admin)).collect();
+    let mut proxies: Vec<_> = (0..100).map(|_| connect(gate.http)).collect();
+    let served = proxies.iter_mut().filter_map(|stream| (asks(stream) == 200).then_some(())).count() as u64;
+    assert_eq!(served, (places * 3).div_ceil(4), "operators take nothing of proxies");
+    drop(operators);
+    until("operators are heard, though proxies have all", || gate.ask_admin("/healthz").status == 200);
+    assert_eq!(gate.metric(r#"tollgate_connections_refused_total{why="system"}"#), 0);
+    drop(proxies);
+    until("there is room again", || asks(&mut connect(gate.http)) == 200);
+    gate.serves();
+    assert_eq!(gate.end(), Some(0));
+}
+
+#[test]
 fn a_system_that_gives_no_more_descriptors_is_asked_again_and_not_all_the_time() {
     let gate = gate();
     gate.serves();
-    // The admin listener has places that no limit of descriptors was divided for.
+    // What was divided at the start is taken away.
+    let most = gate.allow_descriptors(3);
     let held: Vec<_> =
-        (0..100).map(|_| TcpStream::connect(gate.admin).expect("the queue is longer")).collect();
+        (0..100).map(|_| TcpStream::connect(gate.http).expect("the queue is longer")).collect();
     let refused = r#"tollgate_connections_refused_total{why="system"}"#;
-    until("descriptors run out", || gate.descriptors() >= 63);
+    until("descriptors run out", || gate.descriptors() >= most);
     // That nothing happens is seen by looking for a while, and by nothing else.
     let before = gate.ticks();
     thread::sleep(Duration::from_secs(1));

@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use tempfile::TempDir;
 
 use crate::frames::Connection;
@@ -100,6 +101,14 @@ impl Gate {
     /// How many file descriptors are open.
     pub(crate) fn descriptors(&self) -> usize {
         fs::read_dir(format!("/proc/{}/fd", self.child.id())).expect("it runs").count()
+    }
+
+    /// Lets it open so many more file descriptors and no others; returns how many that makes.
+    pub(crate) fn allow_descriptors(&self, more: usize) -> usize {
+        let most = self.descriptors() + more;
+        let limit = Rlimit { current: Some(most as u64), maximum: Some(most as u64) };
+        prlimit(Some(Pid::from_child(&self.child)), Resource::Nofile, limit).expect("a limit can go down");
+        most
     }
 
     /// The processor time it has taken, in hundredths of a second.
