@@ -27,7 +27,7 @@ pub(crate) struct Arguments {
     /// How long a turn is, in milliseconds
     #[arg(long, default_value_t = 300)]
     turn: u64,
-    /// Only cases whose names hold this text
+    /// Only cases whose names hold this text, such as `grpc, ` or `answers`
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
 }
@@ -136,12 +136,13 @@ pub(crate) async fn run(place: &Place, arguments: &Arguments) -> anyhow::Result<
             let friendly = Rc::new(friendly);
             for Case { name, step } in cases {
                 number += 1;
-                if arguments.only.as_ref().is_some_and(|text| !name.contains(text)) {
+                let whole = format!("{door}, {name}");
+                if arguments.only.as_ref().is_some_and(|text| !whole.contains(text)) {
                     continue;
                 }
                 let hostile = Rc::new(Script::one(face.freeze(&step), CLIENTS));
                 let pair = take_turns(gates, face, &friendly, &hostile, arguments).await;
-                let pair = pair.with_context(|| format!("{name}, {door}"))?;
+                let pair = pair.with_context(|| whole.clone())?;
                 eprintln!("{door:>6}  {name:<50} {:>7.1} us  {:>6.2} x", pair.0, pair.1);
                 rows.entry((number, name)).or_default().insert(door, pair);
             }

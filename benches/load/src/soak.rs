@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use clap::Args;
 use hdrhistogram::Histogram;
 
@@ -43,6 +43,8 @@ const CLIENTS: u64 = crate::frozen::CLIENTS;
 /// Visitors who come again and again.
 const REGULARS: usize = 64;
 
+/// How often the policy is written anew meanwhile, three seconds apart: the first reloads leave an allocator with more pages than before.
+const FILLS: usize = 10;
 /// Visits a second until the memory for visitors is full.
 const FILLING: f64 = 4_000.0;
 
@@ -65,13 +67,14 @@ pub(crate) async fn run(place: &Place, arguments: &Arguments) -> anyhow::Result<
     let mut crews: Vec<_> = FACES.map(|face| (face, Crew::new(address(&gate, face), few(face)))).into();
     let (mut purse, mut trend) = (Purse::default(), Trend::default());
     let end = Duration::from_secs_f64(arguments.minutes * 60.0);
-    fill(&gate, &mut purse).await?;
+    fill(&gate, &policy, &mut purse).await?;
+    let before = reloads(&gate).await?;
     println!("minute     RSS MiB  descriptors   visits  errors   p50 ms   p99 ms");
     let (start, mut segment) = (Instant::now(), 0);
     while start.elapsed() < end {
         segment += 1;
         if segment % RELOAD == 0 {
-            policy.write(segment)?;
+            policy.write(FILLS + segment)?;
         }
         let paid = purse.younger_than(FRESH, &gate.http, REGULARS).await?;
         let rate = arguments.rate / FACES.len() as f64;
@@ -88,7 +91,8 @@ pub(crate) async fn run(place: &Place, arguments: &Arguments) -> anyhow::Result<
         println!("{sample}");
         trend.push(sample);
     }
-    let reloads = reloads(&gate).await?;
+    let after = reloads(&gate).await?;
+    let reloads = (after.0 - before.0, after.1);
     let wanted = (segment / RELOAD) as u64;
     let holds = trend.judge(WARM_UP);
     println!("reloads: {} of {wanted} taken, {} refused", reloads.0, reloads.1);
@@ -132,9 +136,9 @@ const fn few(face: Face) -> Protocol {
     }
 }
 
-/// So many visitors before the clock starts that all the memory there is for visitors is in use: each that reads, is challenged or
+/// So many visitors before the clock starts that all the memory there is for visitors is in use, and reloads have happened: each that reads, is challenged or
 /// answers wrongly has a network of his own, of which there are more than a gate remembers.
-async fn fill(gate: &Server, purse: &mut Purse) -> anyhow::Result<()> {
+async fn fill(gate: &Server, policy: &Policy, purse: &mut Purse) -> anyhow::Result<()> {
     let paid = purse.fresh(&gate.http, 1).await?.first().context("nobody has paid")?;
     let wrong = visitor::answer(&paid.wrong()?, &format!("https://{HOST}"));
     let everybody = [(40, visitor::reader("/")), (20, visitor::browser("/")), (40, wrong)];
@@ -142,8 +146,12 @@ async fn fill(gate: &Server, purse: &mut Purse) -> anyhow::Result<()> {
         (share, Script::one(Face::Forward.freeze(&step.expecting(Expect::Any)), CLIENTS))
     });
     let script = Rc::new(Script::Mixed(parts.into()));
-    let order = Order { pace: Pace::Gentle(FILLING), time: Duration::from_secs(30), give_up: None };
-    Crew::new(&gate.http, protocol(Face::Forward)).run(&script, order).await;
+    let mut crew = Crew::new(&gate.http, protocol(Face::Forward));
+    for part in 0..FILLS {
+        policy.write(part)?;
+        let order = Order { pace: Pace::Gentle(FILLING), time: Duration::from_secs(3), give_up: None };
+        crew.run(&script, order).await;
+    }
     Ok(())
 }
 
@@ -201,8 +209,11 @@ fn sample(gate: &Server, at: Duration, runs: &[Measured]) -> anyhow::Result<Samp
 async fn reloads(gate: &Server) -> anyhow::Result<(u64, u64)> {
     let admin = gate.admin.as_ref().context("the gate has no admin listener")?;
     let mut lane = lanes(admin, Protocol::Http1 { connections: 1, many_addresses: false }).remove(0);
-    let question = Face::Plain.freeze(&Step::get("/metrics", "soak", &[], Expect::Allow));
+    // The admin listener answers nobody who has been sent there under the name of a site.
+    let page = Step::get("/metrics", "soak", &[], Expect::Allow).with("host", &admin.to_string());
+    let question = Face::Plain.freeze(&page);
     let reply = lane.ask(&question, 0, 0, true).await?;
+    ensure!(reply.status == question.expect, "the gate's metrics cannot be read: status {}", reply.status);
     let text = String::from_utf8_lossy(&reply.body);
     let counter = |result: &str| {
         let start = format!("tollgate_reloads_total{{outcome=\"{result}\"}} ");

@@ -2,6 +2,7 @@
 
 mod grpc;
 mod http1;
+mod http2;
 pub(crate) mod message;
 
 use std::fmt;
@@ -131,8 +132,8 @@ pub(crate) fn lanes(address: &Address, protocol: Protocol) -> Vec<Lane> {
             .collect(),
         Protocol::Grpc { connections, streams } => (0..connections)
             .flat_map(|_| {
-                let channel = Rc::new(Channel::new(address.clone()));
-                (0..streams).map(move |_| Lane::Grpc(Grpc::new(channel.clone())))
+                let channel = Rc::new(Channel::new(address.clone(), streams));
+                (0..streams).map(move |seat| Lane::Grpc(Grpc::new(channel.clone(), seat)))
             })
             .collect(),
     }
