@@ -45,8 +45,36 @@ fn file(reader: &mut Reader<'_>) -> Option<PathBuf> {
     } else if !folder.is_dir() {
         reader.complain("memory.file", format!("there is no folder {} to keep it in", folder.display()));
     }
+    // What is no store is set aside and a new one begun, so nothing else may lie there.
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+    let settings = reader.file().map(|file| ("the settings file", file.to_path_buf()));
+    let mut named: Vec<_> = settings.into_iter().collect();
+    for key in FILES {
+        if let Some(text) = reader.optional(key, path_text) {
+            named.push((key, reader.folder(key).join(text)));
+        }
+    }
+    if let Some((other, _)) = named.into_iter().find(|(_, other)| real(other) == real(&path)) {
+        reader.complain(
+            "memory.file",
+            format!("{} is `{other}` as well, and a store would take its place", path.display()),
+        );
+    }
     Some(path)
 }
+
+/// The settings that name other files.
+const FILES: [&str; 9] = [
+    "admin.token_file",
+    "geo.asn",
+    "geo.country",
+    "keys.file",
+    "learn.secret_file",
+    "page.logo",
+    "page.template",
+    "policy",
+    "trust.secret_file",
+];
 
 /// What a permission of a server can name without escapes.
 fn prefix(text: &str) -> Result<String, String> {

@@ -322,6 +322,7 @@ fn who_remembers_beside_this_process_is_read_and_needs_keys() {
         ("memory: {shared: 'http://localhost'}", "memory.shared"),
         ("memory: {prefix: 'a*'}", "memory.prefix"),
         ("memory: {prefix: ''}", "memory.prefix"),
+        ("memory: {file: ./tollgate.yaml}", "memory.file"),
         ("memory: {file: missing/kept}", "memory.file"),
         ("memory: {file: ..}", "memory.file"),
         ("memory: {file: ''}", "memory.file"),

@@ -7,7 +7,7 @@
 use std::net::IpAddr;
 use std::{mem, str};
 
-use crate::request::{Headers, Source, parse_address};
+use crate::request::{Headers, MAX_HEADERS, Source, parse_address};
 
 /// The key of a route's `context_extensions` that names the policy for its requests.
 const POLICY: &[u8] = b"tollgate_policy";
@@ -31,7 +31,7 @@ pub(super) struct Question<'m> {
 }
 
 impl<'m> Question<'m> {
-    /// Reads a message; `None` if it is none of this kind.
+    /// Reads a message; `None` if it is none of this kind, or has more names that pose as ours than a request has headers.
     pub(super) fn read(message: &'m [u8]) -> Option<Self> {
         let mut question = Self::default();
         each(message, |field, value| match field {
@@ -157,6 +157,9 @@ impl<'m> Question<'m> {
     fn line(&mut self, name: &'m [u8], value: &'m [u8]) -> Option<()> {
         if poses_as_ours(name) {
             let name = str::from_utf8(name).ok()?;
+            if self.aliases.len() == MAX_HEADERS {
+                return None;
+            }
             if !self.aliases.contains(&name) {
                 self.aliases.push(name);
             }

@@ -142,7 +142,7 @@ impl Gate {
         let target = &request.target;
         let readings = || target.readings.iter().filter(|r| *r != target.path()).find_map(signal::probe);
         let probe = signal::probe(target.raw).or_else(readings);
-        let foreign = (probe.is_some() || fate == Fate::Denied) && seems_foreign(request);
+        let foreign = (probe.is_some() || fate == Fate::Denied) && !went_there(request);
         let fate = if foreign && fate == Fate::Denied { Fate::Passed } else { fate };
         let probe = probe.filter(|_| !foreign);
         let trap = trap && went_there(request);
@@ -168,19 +168,13 @@ impl Gate {
 /// How many challenges of one network in ten minutes count towards the load marks.
 const ALARMS: u32 = 20;
 
-/// Whether another site's page made the browser ask for something that is no page.
-fn seems_foreign(request: &Request<'_>) -> bool {
-    let says =
-        |name, value: &[u8]| matches!(request.headers.single(name), Single::One(said) if said == value);
-    says("sec-fetch-site", b"cross-site") && !says("sec-fetch-dest", b"document")
-}
-
-/// Whether a client went where it is by itself, as far as can be seen: no other site led it there, no page shows it, no browser
-/// fetches it before anybody asks.
+/// Whether a client went where it is by itself, as far as can be seen: no other site led it there, no page shows it or is made of it, no
+/// browser fetches it before anybody asks.
 pub(super) fn went_there(request: &Request<'_>) -> bool {
-    let led = request.headers.single("sec-fetch-site");
-    matches!(led, Single::Absent | Single::One(b"same-origin" | b"none"))
-        && Wants::of(request) != Wants::Empty
+    let says = |name| request.headers.single(name);
+    let led = matches!(says("sec-fetch-site"), Single::Absent | Single::One(b"same-origin" | b"none"));
+    let page = matches!(says("sec-fetch-dest"), Single::Absent | Single::One(b"document" | b"empty"));
+    led && page && Wants::of(request) != Wants::Empty
 }
 
 /// The limits of our own, beside those of rules.
@@ -188,6 +182,7 @@ pub(super) const CLEARANCE: u64 = 1;
 pub(super) const AGAIN: u64 = 2;
 const ANSWERED: u64 = 3;
 pub(super) const ANSWERS: u64 = 4;
+pub(super) const HANDED_ON: u64 = 5;
 
 fn pace(rate: &Rate) -> Pace {
     Pace::new(Limit { count: rate.count, per: rate.per, burst: rate.burst })

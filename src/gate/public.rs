@@ -3,13 +3,14 @@
 use subtle::ConstantTimeEq;
 use tracing::warn;
 
-use super::behaviour::went_there;
+use super::behaviour::{HANDED_ON, went_there};
 use super::decide::Mode;
 use super::{DecisionId, Face, Gate, Moment, Response, Verdict};
 use crate::challenge::page::Notice;
 use crate::challenge::{Check, canary};
 use crate::clearance::{self, Sealed};
 use crate::crypto::{Claims, Refusal};
+use crate::memory::Counted;
 use crate::request::{Request, Scheme, Single, Unfit, cookie_values};
 
 /// Where the links lead that no person sees: a name that a robot has no reason to leave out.
@@ -122,13 +123,22 @@ impl Gate {
 
     /// The link of a challenge page that no person sees. Whoever takes it finds nothing there.
     fn trap(&self, text: &[u8], request: &Request<'_>, moment: &Moment) -> Response {
-        if let Ok(reader) = canary::open(&self.ring, text, moment.now)
+        if let Ok((reader, tag)) = canary::open(&self.ring, &request.host, text, moment.now)
+            && request.method == "GET"
             && went_there(request)
             && self.mode_of_host(request, moment) == Mode::Record
         {
             self.log_outcome("trap", "taken", request, moment);
             let sight = self.state.memory.sight(request, self.asn(request));
-            self.state.memory.trapped(&sight, reader, moment.now);
+            // Whose page the link was on hears of it once: a page that got about must not be held against its reader again and again.
+            let handed_on = self.state.within(
+                Mode::Record,
+                &self.state.canary,
+                HANDED_ON,
+                Counted::Clearance(&tag),
+                moment.now,
+            );
+            self.state.memory.trapped(&sight, handed_on.ok().map(|()| reader), moment.now);
         }
         self.not_found()
     }
@@ -136,7 +146,7 @@ impl Gate {
     /// The address of such a link, on a page for this visitor. Robots seldom send forms, and the page for one is long enough.
     pub(super) fn trap_url(&self, request: &Request<'_>, moment: &Moment) -> Option<String> {
         let client = request.client.filter(|_| self.settings.trap && request.method == "GET")?;
-        let text = canary::sign(&self.ring, self.state.memory.reader(client), moment.now);
+        let text = canary::sign(&self.ring, &request.host, self.state.memory.reader(client), moment.now);
         Some([&self.settings.prefix, TRAP, &text].concat())
     }
 

@@ -13,6 +13,7 @@ use super::decide::Mode;
 use super::log::Lines;
 use super::{Decision, Face, Settings, Verdict};
 use crate::behaviour::{Signal, Signals};
+use crate::challenge::canary;
 use crate::clock::{Clock, Steps, Timestamp};
 use crate::crypto::Kind;
 use crate::memory::{Alarm, Counted, Limit, Memory, Pace};
@@ -20,6 +21,9 @@ use crate::metrics::{Metrics, Tally};
 
 /// How often one clearance that did too much is challenged again before it is limited.
 const AGAIN: Limit = Limit { count: 10, per: Duration::from_secs(60), burst: 10 };
+
+/// The link of one page counts against its reader once while it is known.
+const CANARY: Limit = Limit { count: 1, per: Duration::from_secs(canary::LIFE), burst: 1 };
 
 /// One answer counts as solved once while its challenge lives.
 const ONCE: Limit = Limit { count: 1, per: Duration::from_secs(super::MAX_TTL as u64), burst: 1 };
@@ -32,6 +36,7 @@ pub struct State {
     pub(super) memory: Memory,
     pub(super) alarm: Alarm,
     pub(super) once: Pace,
+    pub(super) canary: Pace,
     pub(super) again: Pace,
     decisions: [[Tally; Verdict::ALL.len()]; Face::ALL.len()],
     signals: [Counter; Signal::COUNT],
@@ -66,6 +71,7 @@ impl State {
             memory,
             alarm: Alarm::new(settings.marks.map(|mark| mark.saturating_mul(cores))),
             once: Pace::alone(ONCE),
+            canary: Pace::alone(CANARY),
             again: Pace::new(AGAIN),
             answers: Pace::new(settings.limits.answers),
             work: Pace::new(settings.limits.work),

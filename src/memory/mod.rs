@@ -190,17 +190,16 @@ impl Memory {
         }
     }
 
-    /// Takes note of a link that only robots follow, and that `reader` had: the word of [`Memory::reader`].
-    pub fn trapped(&self, sight: &Sight, reader: u64, now: Timestamp) {
-        let others = sight.client.filter(|client| *client != reader);
+    /// Takes note of a link that only robots follow, and of whom it was handed on by, if it was: the word of [`Memory::reader`].
+    pub fn trapped(&self, sight: &Sight, reader: Option<u64>, now: Timestamp) {
         sight.client.iter().for_each(|key| {
             self.clients.with(*key, now, |cell| {
                 cell.trapped(now);
                 self.note(*key, sight, cell, now);
             });
         });
-        // Who read the page has handed on what was in it. One that is not remembered, or of another process, is left out.
-        if others.is_some() {
+        // One that is not remembered, or of another process, is left out.
+        if let Some(reader) = reader.filter(|reader| sight.client.is_some_and(|client| client != *reader)) {
             self.clients.change(reader, |cell| cell.trapped(now));
         }
     }

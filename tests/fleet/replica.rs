@@ -79,7 +79,7 @@ impl Replica {
         fs::write(folder.join("tollgate.yaml"), format!("{SETTINGS}{settings}")).unwrap();
         write_keys(&folder, &[(0, SECRET, "sign")]);
         let mut command = Command::new(tollgate());
-        command.arg("serve").envs(variables.iter().copied());
+        command.arg("serve").env_clear().envs(variables.iter().copied());
         Self::run(command, folder)
     }
 
@@ -106,7 +106,7 @@ impl Replica {
 
     fn start_again(self) -> Self {
         let mut command = Command::new(tollgate());
-        command.arg("serve");
+        command.arg("serve").env_clear();
         Self::run(command, self.folder)
     }
 

@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use std::process::Stdio;
 
 use crate::gate::{Gate, Start, until};
-use crate::http::connect;
+use crate::http::{ask, connect};
 
 const LOST: &str = "tollgate_log_lost_total";
 
@@ -23,11 +23,14 @@ fn a_full_disk_costs_lines_and_no_request() {
 }
 
 #[test]
-fn the_last_lines_that_are_lost_are_counted_too() {
+fn the_last_line_that_is_lost_is_counted_too() {
     let full = File::options().write(true).open("/dev/full").expect("Linux has one");
-    let gate = Start { stderr: full.into(), ..Start::default() }.go();
-    // It says that it serves, and no more as long as nobody asks.
-    until("its first line is lost", || gate.metric(LOST) > 0);
+    // Nothing is said but who is refused.
+    let settings = "log: {level: 'off,tollgate::gate=info'}\n";
+    let gate = Start { stderr: full.into(), settings, ..Start::default() }.go();
+    assert_eq!(gate.metric(LOST), 0);
+    assert_eq!(ask(gate.http, "GET /check/closed HTTP/1.1\r\nhost: a.example\r\n\r\n").status, 403);
+    until("the only line is lost", || gate.metric(LOST) == 1);
     assert_eq!(gate.end(), Some(0));
 }
 

@@ -126,6 +126,14 @@ fn names_that_pose_as_ours_are_listed_once_as_they_arrived() {
 }
 
 #[test]
+fn more_names_that_pose_as_ours_than_a_request_has_headers_are_no_question() {
+    let names: Vec<_> = (0..=MAX_HEADERS).map(|n| format!("x-tollgate-{n}")).collect();
+    let lines: Vec<_> = names.iter().map(|name| (name.as_str(), "", &b"v"[..])).collect();
+    assert!(Question::read(&message(raw(&lines[1..]))).is_some());
+    assert!(Question::read(&message(raw(&lines))).is_none());
+}
+
+#[test]
 fn only_a_socket_address_is_evidence() {
     let check = |place: Option<Address>, want: Option<&str>| {
         let source = Peer { address: Some(Place { address: place.clone() }), ..Peer::default() };

@@ -417,6 +417,6 @@ fn points_count_once_where_the_file_is_slow_and_others_know_nothing() {
 
 #[test]
 fn who_only_ever_went_into_a_trap_is_told_of() {
-    let (_, rows) = kept(|memory| memory.trapped(&see(memory, "192.0.2.1", "/", CHROME), 0, at(0)));
+    let (_, rows) = kept(|memory| memory.trapped(&see(memory, "192.0.2.1", "/", CHROME), None, at(0)));
     assert_eq!(rows.into_iter().map(|row| row.unwrap().traps).collect::<Vec<_>>(), [1]);
 }

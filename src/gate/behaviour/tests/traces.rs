@@ -53,6 +53,8 @@ fn no_other_site_and_no_forger_can_put_a_visitor_into_the_trap() {
         &[("sec-fetch-site", "same-site"), ("sec-fetch-mode", "navigate"), ("sec-fetch-dest", "document")],
         &[("sec-fetch-site", "same-origin"), ("sec-purpose", "prefetch")],
         &[("sec-fetch-site", "same-origin"), ("sec-fetch-dest", "image")],
+        &[("sec-fetch-site", "same-origin"), ("sec-fetch-mode", "navigate"), ("sec-fetch-dest", "iframe")],
+        &[("sec-fetch-site", "same-origin"), ("sec-fetch-mode", "no-cors"), ("sec-fetch-dest", "script")],
     ] {
         take(&gate, OTHER, &link, headers);
         let planted = verdict(&gate, &from(OTHER, "/archive/a", headers), 1);
@@ -71,6 +73,24 @@ fn no_other_site_and_no_forger_can_put_a_visitor_into_the_trap() {
         take(&gate, OTHER, link, &[]);
         assert!(!caught(&gate, OTHER), "{link}");
     }
+}
+
+#[test]
+fn a_page_that_got_about_is_held_against_its_reader_once() {
+    let policy = TRAPS.replace("signals: {any: [trap]}", "expression: client.misdeeds >= 15");
+    let gate = gate_under(&policy, |_| {});
+    let link = link(&gate, READER);
+    (1..9).for_each(|last| take(&gate, [203, 0, 113, last], &link, &[]));
+    assert!(!caught(&gate, READER));
+    take(&gate, OTHER, &link, &[]);
+    assert!(!caught(&gate, OTHER));
+    take(&gate, OTHER, &link, &[]);
+    assert!(caught(&gate, OTHER), "what one does oneself counts each time");
+    let elsewhere = from([203, 0, 113, 50], &link, &[])
+        .map(|request| Request { host: crate::request::Host::parse(b"other.example").unwrap(), ..request });
+    assert_eq!(refusal(&gate, &elsewhere, &at(1, 2)).status(), 404);
+    let (_, figures) = gate.findings(&from([203, 0, 113, 50], "/", &[]).unwrap(), &at(2, 2));
+    assert!(figures.iter().all(|(figure, _)| figure.name() != "client.traps_1h"), "a link of another host");
 }
 
 #[test]
