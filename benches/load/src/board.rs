@@ -76,3 +76,33 @@ impl Board {
         state.due.drain(..).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::rc::Rc;
+
+    use tokio::runtime::{Builder, LocalOptions};
+
+    use super::*;
+
+    fn ticket(number: u64) -> Ticket {
+        Ticket { number, due: Instant::now() }
+    }
+
+    #[test]
+    fn visits_are_made_in_the_order_they_became_due_and_the_rest_is_handed_back() {
+        let runtime = Builder::new_current_thread().build_local(LocalOptions::default()).unwrap();
+        runtime.block_on(async {
+            let board = Rc::new(Board::default());
+            let waiting = board.clone();
+            // It waits before there is anything to take.
+            let first = tokio::task::spawn_local(async move { waiting.take().await });
+            tokio::task::yield_now().await;
+            (0..4).for_each(|number| board.post(ticket(number)));
+            assert_eq!(first.await.unwrap().unwrap().number, 0);
+            assert_eq!(board.take().await.unwrap().number, 1);
+            assert_eq!(board.close().iter().map(|ticket| ticket.number).collect::<Vec<_>>(), [2, 3]);
+            assert!(board.take().await.is_none());
+        });
+    }
+}

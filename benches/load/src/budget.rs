@@ -33,19 +33,24 @@ pub(crate) fn judge(file: &Path, points: &[Point]) -> anyhow::Result<(String, bo
 }
 
 fn verdicts(budgets: &[Budget], points: &[Point]) -> (String, bool) {
-    let capacity = |name: &Name| {
+    let find = |name: &Name| {
         let Name { series, door, rules, scenario } = name;
-        Points(points).find(series, door, rules, *scenario).map(|point| point.capacity().value)
+        Points(points).find(series, door, rules, *scenario)
     };
     let (mut text, mut all) = (String::new(), true);
     for budget in budgets {
         // What was left out of the run is not judged.
-        let Some((value, base)) = capacity(&budget.point).zip(capacity(&budget.to)) else { continue };
-        let ratio = value / base;
+        let Some((point, base)) = find(&budget.point).zip(find(&budget.to)) else { continue };
+        let ratio = point.capacity().value / base.capacity().value;
         // Not a number where nothing was held: that is no pass.
         let holds = ratio >= budget.at_least;
-        all &= holds;
-        let verdict = if holds { "holds" } else { "**missed**" };
+        let told = !point.is_idle_at_limit() && !base.is_idle_at_limit();
+        all &= holds && told;
+        let verdict = match (told, holds) {
+            (false, _) => "**not told** (†)",
+            (true, true) => "holds",
+            (true, false) => "**missed**",
+        };
         writeln!(text, "| {} | {ratio:.2} | {:.2} | {verdict} |", budget.name, budget.at_least)
             .expect("a string takes it");
     }
@@ -83,6 +88,16 @@ mod tests {
         assert!(judged(85.0, 100.0));
         assert!(!judged(84.0, 100.0));
         assert!(!judged(0.0, 0.0));
+    }
+
+    #[test]
+    fn what_was_measured_beside_other_programs_passes_nothing() {
+        let mut points = [point("a", 100.0), point("b", 100.0)];
+        let [point, to] = [&points[0], &points[1]].map(|point| point.name.clone());
+        let budget = [Budget { name: "a to b".to_owned(), point, to, at_least: 0.85 }];
+        assert!(verdicts(&budget, &points).1);
+        points[1].rounds[0].idle_at_limit = true;
+        assert!(!verdicts(&budget, &points).1);
     }
 
     #[test]

@@ -267,7 +267,7 @@ impl Comparison<'_> {
             round.capacity,
             round.p99_ms,
             cost,
-            if round.generator_bound { "  the generator could do no more" } else { "" },
+            if round.idle_at_limit { "  †" } else { "" },
             if round.faults.is_empty() { String::new() } else { format!("  {:?}", round.faults) },
         );
         match self.outcome.points.iter_mut().find(|point| point.name == name) {

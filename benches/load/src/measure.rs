@@ -13,8 +13,8 @@ use crate::script::Script;
 
 /// The latency that 99 of 100 visits must stay below for a rate to count as held, in milliseconds.
 pub(crate) const LIMIT_MS: f64 = 10.0;
-/// Where the generator itself is this late one time in a hundred, a rate that is not held says nothing of the server.
-const LATE_MS: f64 = LIMIT_MS / 4.0;
+/// Where the measured processes used less of their core than this, a rate that was missed says nothing of what they can do.
+const BUSY: f64 = 0.9;
 
 /// How many rates more are tried while none has been held.
 const EXTRA: u32 = 5;
@@ -80,8 +80,8 @@ pub(crate) struct Round {
     pub(crate) memory: BTreeMap<String, Vec<(f64, f64)>>,
     /// What went wrong at the fixed rate.
     pub(crate) faults: BTreeMap<String, u64>,
-    /// Whether the generator was the one that could do no more.
-    pub(crate) generator_bound: bool,
+    /// Whether some rate was missed while the measured core had time left: then it was not they that could do no more.
+    pub(crate) idle_at_limit: bool,
 }
 
 /// What is measured at a point.
@@ -122,7 +122,7 @@ impl Subject<'_> {
     }
 
     async fn run(&mut self, pace: Pace, time: Duration) -> (Measured, BTreeMap<String, Cost>) {
-        let before: Vec<Usage> = self.processes.iter().map(|process| process.usage()).collect();
+        let before = self.usage();
         let measured = self.crew.run(&self.script, Order { pace, time, give_up: None }).await;
         let visits = (measured.served + measured.failed()).max(1) as f64;
         let costs = self.processes.iter().zip(before).map(|(process, before)| {
@@ -132,6 +132,11 @@ impl Subject<'_> {
         });
         let costs = costs.collect();
         (measured, costs)
+    }
+
+    /// What each process has used so far.
+    fn usage(&self) -> Vec<Usage> {
+        self.processes.iter().map(|process| process.usage()).collect()
     }
 
     /// Notes how much memory each process has.
@@ -167,16 +172,18 @@ impl Subject<'_> {
     /// Whether a rate is held. One miss is forgiven: the machine may have done something else for a moment.
     async fn holds(&mut self, rate: f64, effort: &Effort, round: &mut Round) -> bool {
         let give_up = Some(Duration::from_millis(150));
-        let mut late = true;
+        let mut idle = true;
         for _ in 0..2 {
             let order = Order { pace: Pace::Exact(rate), time: effort.step, give_up };
+            let before = self.usage();
             let measured = self.crew.run(&self.script, order).await;
             if measured.failed() == 0 && measured.latency_ms(99.0) <= LIMIT_MS {
                 return true;
             }
-            late &= measured.lateness_ms() > LATE_MS;
+            let spent = self.usage().into_iter().zip(before).map(|(now, before)| now.since(before).total());
+            idle &= spent.sum::<f64>() / 1e6 < measured.elapsed.as_secs_f64() * BUSY;
         }
-        round.generator_bound |= late;
+        round.idle_at_limit |= idle;
         false
     }
 }

@@ -101,7 +101,10 @@ fn micros(cost: &Cost) -> String {
 
 fn capacity(point: &Point) -> String {
     let middle = point.capacity();
-    let bound = if point.rounds.iter().any(|round| round.generator_bound) { " †" } else { "" };
+    let bound = if point.is_idle_at_limit() { " †" } else { "" };
+    if middle.value == 0.0 {
+        return format!("0 ({} flat out){bound}", count(point.figure(|round| round.flat_out).value));
+    }
     if point.rounds.len() > 1 {
         format!("{} ±{:.0} %{bound}", count(middle.value), middle.spread)
     } else {
@@ -117,7 +120,8 @@ fn markdown(circumstances: &Circumstances, outcome: &Outcome, verdicts: &str) ->
     let mut text = format!(
         "# Measured under load\n\n{date}, {machine}, commit {commit}: `{command}`, {rounds} round(s); medians, and ± half of what \
          lies between the lowest and the highest round.\n\
-         † the generator, not the server, was late at the rate that was missed: another program had its core, or the server is faster.\n"
+         † the measured core had time left at a rate that was missed: other programs had it, the generator was late, or the latency has other\n\
+         reasons. Not to be read as what the server can do.\n"
     );
     let mut section = |title: &str, explanation: &str, table: Table| {
         // A head and a rule alone say nothing.

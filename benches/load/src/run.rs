@@ -44,8 +44,6 @@ pub(crate) struct Measured {
     pub(crate) faults: BTreeMap<String, u64>,
     /// Nanoseconds from when a visit was due to its end, also of those that ended wrong or had not ended.
     pub(crate) latency: Histogram<u64>,
-    /// Nanoseconds by which the generator itself was late to notice that a visit was due.
-    pub(crate) lateness: Histogram<u64>,
     /// From the first visit due to the last one's end.
     pub(crate) elapsed: Duration,
     /// Whether the run was given up.
@@ -73,7 +71,6 @@ impl Measured {
             served: 0,
             faults: BTreeMap::new(),
             latency: histogram(),
-            lateness: histogram(),
             elapsed: Duration::ZERO,
             gave_up: false,
         }
@@ -82,11 +79,6 @@ impl Measured {
     /// Milliseconds that so many in a hundred visits stay below.
     pub(crate) fn latency_ms(&self, percentile: f64) -> f64 {
         self.latency.value_at_percentile(percentile) as f64 / 1e6
-    }
-
-    /// Milliseconds by which the generator itself is late one time in a hundred.
-    pub(crate) fn lateness_ms(&self) -> f64 {
-        self.lateness.value_at_percentile(99.0) as f64 / 1e6
     }
 
     /// Visits a second that ended as they should.
@@ -147,7 +139,7 @@ impl Crew {
         let gave_up = match order.pace {
             Pace::Exact(rate) | Pace::Gentle(rate) => {
                 let exact = matches!(order.pace, Pace::Exact(_));
-                self.post_all(rate, exact, order, &board, &tally).await
+                self.post_all(rate, exact, order, &board).await
             }
             Pace::FlatOut => {
                 self.keep_busy(hands.len(), order.time, &board).await;
@@ -169,14 +161,7 @@ impl Crew {
     }
 
     /// Posts visits as they become due. Yields whether the run was given up.
-    async fn post_all(
-        &mut self,
-        rate: f64,
-        exact: bool,
-        order: Order,
-        board: &Board,
-        tally: &RefCell<Measured>,
-    ) -> bool {
+    async fn post_all(&mut self, rate: f64, exact: bool, order: Order, board: &Board) -> bool {
         let start = Instant::now();
         let visits = (order.time.as_secs_f64() * rate).ceil() as u64;
         let due = |number: u64| start + Duration::from_secs_f64(number as f64 / rate);
@@ -186,7 +171,6 @@ impl Crew {
             let now = Instant::now();
             while posted < visits && due(posted) <= now {
                 let ticket = Ticket { number: first + posted, due: due(posted) };
-                tally.borrow_mut().lateness.saturating_record(nanos(now - ticket.due));
                 board.post(ticket);
                 posted += 1;
             }
@@ -236,4 +220,63 @@ async fn carry(mut lane: Lane, board: Rc<Board>, tally: Rc<RefCell<Measured>>, s
         tally.borrow_mut().note(ticket, outcome);
     }
     lane
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::runtime::{Builder, LocalOptions};
+
+    use super::*;
+    use crate::face::Face;
+    use crate::upstream;
+    use crate::visitor::{self, Expect};
+
+    #[test]
+    fn latency_counts_from_when_a_visit_was_due_whenever_it_was_made() {
+        let mut measured = Measured::new();
+        let ago = |ms| Ticket { number: 0, due: Instant::now() - Duration::from_millis(ms) };
+        measured.note(ago(300), Ok(Duration::ZERO));
+        assert!(measured.latency_ms(100.0) >= 299.0, "{}", measured.latency_ms(100.0));
+        measured.note(ago(900), Err("not begun in time".to_owned()));
+        assert!(measured.latency_ms(100.0) >= 899.0, "what was not served waited all the same");
+        let mut solving = Measured::new();
+        solving.note(ago(300), Ok(Duration::from_millis(300)));
+        assert!(solving.latency_ms(100.0) < 299.0, "what the visitor took is not the server's");
+        assert_eq!((measured.served, measured.failed(), solving.served), (1, 1, 1));
+    }
+
+    /// A run against a server of this process: all of the visits that were due, neither more nor fewer.
+    fn run(expect: Expect, pace: Pace, time: Duration) -> Measured {
+        let runtime =
+            Builder::new_current_thread().enable_all().build_local(LocalOptions::default()).unwrap();
+        runtime.block_on(async {
+            let at = upstream::start().await.unwrap();
+            let protocol = Protocol::Http1 { connections: 3, many_addresses: true };
+            let mut crew = Crew::new(&Address::Tcp(at), protocol);
+            let script = Rc::new(Script::one(Face::Plain.freeze(&visitor::reader("/").expecting(expect)), 9));
+            crew.try_once(&script).await.map_or_else(|_| assert_ne!(expect, Expect::Allow), |()| ());
+            let measured = crew.run(&script, Order { pace, time, give_up: None }).await;
+            assert_eq!(crew.lanes.len(), 3, "every lane is back");
+            measured
+        })
+    }
+
+    #[test]
+    fn as_many_visits_are_made_as_were_due() {
+        for pace in [Pace::Exact(20_000.0), Pace::Gentle(20_000.0)] {
+            let measured = run(Expect::Allow, pace, Duration::from_millis(20));
+            assert_eq!(
+                (measured.served, measured.failed(), measured.latency.len()),
+                (400, 0, 400),
+                "{pace:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_answer_that_is_not_the_right_one_is_a_fault() {
+        let measured = run(Expect::Deny, Pace::Exact(20_000.0), Duration::from_millis(5));
+        assert_eq!((measured.served, measured.failed()), (0, 100));
+        assert_eq!(measured.faults.keys().collect::<Vec<_>>(), ["status 200 instead of 403"]);
+    }
 }

@@ -85,6 +85,9 @@ pub(crate) async fn run(place: &Place, arguments: &Arguments) -> anyhow::Result<
         }
         table(&mut text, "workers on one core", &lines);
     }
+    text.push_str(
+        "† the measured core had time left at a rate that was missed: not what the server can do.\n",
+    );
     Ok(text)
 }
 
@@ -162,9 +165,10 @@ fn table(text: &mut String, name: &str, lines: &[Line]) {
         let size = line.round.memory.values().flatten().map(|(_, size)| *size).fold(0.0, f64::max);
         writeln!(
             text,
-            "| {} | {} | {:.1} | {:.2} | {fixed:.1} | {:.2} | {size:.0} |",
+            "| {} | {}{} | {:.1} | {:.2} | {fixed:.1} | {:.2} | {size:.0} |",
             count(line.what as f64),
             count(line.round.capacity),
+            if line.round.idle_at_limit { " †" } else { "" },
             cost(line),
             cost(line) / first,
             line.round.p99_ms

@@ -40,6 +40,11 @@ impl Point {
         Cost { user_us: part(|cost| cost.user_us).value, kernel_us: part(|cost| cost.kernel_us).value }
     }
 
+    /// Whether in most rounds a rate was missed while the measured core had time left.
+    pub(crate) fn is_idle_at_limit(&self) -> bool {
+        self.rounds.iter().filter(|round| round.idle_at_limit).count() * 2 > self.rounds.len()
+    }
+
     /// Any figure of a round.
     pub(crate) fn figure(&self, figure: impl Fn(&Round) -> f64) -> Middle {
         Middle::of(&self.rounds.iter().map(figure).collect::<Vec<_>>())
