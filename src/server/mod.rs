@@ -12,6 +12,7 @@ mod ended;
 mod exchange;
 mod keeper;
 mod load;
+mod loader;
 mod places;
 mod reload;
 mod watch;

@@ -1,5 +1,5 @@
 //! Makes gates: the first, and another one whenever the settings are to be read again. A gate that cannot be built changes
-//! nothing. Loading and building run on threads of their own: neither a worker nor this runtime waits for them.
+//! nothing. Loading and building run on a thread of their own: neither a worker nor this runtime waits for them.
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -12,6 +12,7 @@ use tokio::runtime::{Handle, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Semaphore, mpsc};
 
+use super::loader::Loader;
 use super::watch::Watch;
 use super::{Error, load};
 use crate::admin::{Reload, Token};
@@ -39,6 +40,7 @@ pub(super) struct Reloader {
     watching: (Files, Option<Duration>),
     /// Gates that are no longer in force and may still be held by requests.
     former: Vec<Arc<Gate>>,
+    loader: Loader,
 }
 
 /// The settings that hold from the start to the end of a process.
@@ -134,7 +136,19 @@ impl Reloader {
         let gate = build(loaded.settings, loaded.policies, &mut ephemeral, &state, &asking)?;
         gate.tell_keys();
         let watching = (files, every);
-        Ok((gate, Self { sources, state, ephemeral, fixed, asking, watching, former: Vec::new() }))
+        Ok((
+            gate,
+            Self {
+                sources,
+                state,
+                ephemeral,
+                fixed,
+                asking,
+                watching,
+                former: Vec::new(),
+                loader: Loader::default(),
+            },
+        ))
     }
 
     /// What outlives every gate: counters and limits.
@@ -194,12 +208,8 @@ impl Reloader {
         let (sources, state, asking) = (self.sources.clone(), self.state.clone(), self.asking.clone());
         let ring = self.ephemeral.clone();
         // Reading and compiling take a while, and lookups and the admin listener run on this thread.
-        let loading = tokio::task::spawn_blocking(move || load_gate(&sources, ring, &state, &asking));
-        let ended = match tokio::time::timeout(LOADING, loading).await {
-            Ok(loading) => loading.map_err(|error| format!("loading ended early: {error}")),
-            Err(_) => Err(format!("loading took more than {} s: a file does not answer", LOADING.as_secs())),
-        };
-        let Loading { outcome, files } = match ended {
+        let loading = self.loader.run(LOADING, move || load_gate(&sources, ring, &state, &asking)).await;
+        let Loading { outcome, files } = match loading {
             Ok(loading) => loading,
             Err(why) => Loading { outcome: Err(why), files: as_they_stand(known).await },
         };
@@ -237,7 +247,8 @@ impl Reloader {
     fn forget(&mut self) {
         let unused = self.former.extract_if(.., |gate| Arc::strong_count(gate) == 1).collect::<Vec<_>>();
         if !unused.is_empty() {
-            drop(tokio::task::spawn_blocking(move || drop(unused)));
+            // Without a thread for it they are freed here.
+            drop(self.loader.later(move || drop(unused)));
         }
     }
 }
