@@ -2,20 +2,24 @@
 
 use envoy_types::pb::envoy::config::core::v3::header_value_option::HeaderAppendAction;
 
+use super::call;
 use super::write::Passing;
 use crate::gate::{Decision, Verdict};
 
 /// About as long as an allow is, in bytes.
 const USUAL: usize = 512;
 
-/// The `CheckResponse` of an allow. To Envoy any other verdict's code would have to differ, so only an allow can be written.
+/// The `CheckResponse` of an allow, framed. To Envoy any other verdict's code would have to differ, so only an allow can be written.
 pub(super) fn encode(decision: &Decision<'_>, passing: &Passing) -> Option<Vec<u8>> {
     if decision.verdict != Verdict::Allow {
         return None;
     }
-    let mut out = Vec::with_capacity(USUAL);
-    nested(&mut out, 1, |_| {}); // google.rpc.Status, code 0
-    nested(&mut out, 3, |out| {
+    Some(call::framed(USUAL, |out| message(out, decision, passing)))
+}
+
+fn message(out: &mut Vec<u8>, decision: &Decision<'_>, passing: &Passing) {
+    nested(out, 1, |_| {}); // google.rpc.Status, code 0
+    nested(out, 3, |out| {
         let mut ours = Vec::with_capacity(4);
         decision.each_header(|name, value| {
             header(out, name, value);
@@ -31,8 +35,7 @@ pub(super) fn encode(decision: &Decision<'_>, passing: &Passing) -> Option<Vec<u
             }
         }
     });
-    nested(&mut out, 4, |out| metadata(out, decision));
-    Some(out)
+    nested(out, 4, |out| metadata(out, decision));
 }
 
 /// A `HeaderValueOption` that replaces whatever the visitor sent.

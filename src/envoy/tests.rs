@@ -8,7 +8,6 @@ use envoy_types::pb::envoy::service::auth::v3::check_response::HttpResponse;
 use envoy_types::pb::envoy::service::auth::v3::{AttributeContext, CheckRequest, CheckResponse};
 use http_body_util::{BodyExt, Full};
 use prost::Message;
-use tower::ServiceExt;
 
 use super::*;
 use crate::clock::Timestamp;
@@ -48,15 +47,10 @@ async fn ask(live: &Live, target: &str) -> (i32, i32) {
     let mut body = vec![0];
     body.extend(u32::try_from(message.len()).unwrap().to_be_bytes());
     body.extend(message);
-    let request = http::Request::builder()
-        .method("POST")
-        .uri(CHECK)
-        .header("content-type", "application/grpc")
-        .extension(Peer::Unix)
-        .body(Full::new(Bytes::from(body)))
-        .unwrap();
     let clock = Clock::manual(Timestamp::from_seconds(1_800_000_000));
-    let response = service(live.clone(), clock).oneshot(request).await.unwrap();
+    let response = Authorization::new(live.clone(), clock)
+        .check(Peer::Unix, &HeaderMap::new(), &mut Full::new(Bytes::from(body)))
+        .await;
     let body = response.into_body().collect().await.unwrap().to_bytes();
     let response = CheckResponse::decode(&body[5..]).unwrap();
     let status = match response.http_response.unwrap() {

@@ -11,11 +11,11 @@ use envoy_types::pb::envoy::r#type::v3::HttpStatus;
 use envoy_types::pb::google::protobuf::value::Kind;
 use envoy_types::pb::google::protobuf::{Struct, Value};
 use envoy_types::pb::google::rpc;
+use prost::Message as _;
 use tonic::Code;
 
-use super::allow;
-use super::codec::Reply;
 use super::read::Question;
+use super::{allow, call};
 use crate::gate::{Answer, Decision, Response, Verdict};
 use crate::request::{Request, cookies_without};
 
@@ -46,13 +46,10 @@ impl Passing {
     }
 }
 
-/// Writes an answer.
-pub(super) fn encode(answer: Answer<'_>, passing: impl FnOnce() -> Passing) -> Reply {
+/// Writes an answer, framed.
+pub(super) fn encode(answer: Answer<'_>, passing: impl FnOnce() -> Passing) -> Vec<u8> {
     match answer {
-        Answer::Allow(decision) => match allow::encode(&decision, &passing()) {
-            Some(bytes) => Reply::Bytes(bytes),
-            None => failure(),
-        },
+        Answer::Allow(decision) => allow::encode(&decision, &passing()).unwrap_or_else(failure),
         Answer::Public(response) => {
             respond(Refusal::Denied(deny(&response)), fields([("verdict", text("public"))]))
         }
@@ -64,7 +61,7 @@ pub(super) fn encode(answer: Answer<'_>, passing: impl FnOnce() -> Passing) -> R
 }
 
 /// What Envoy hears when not even the gate could be asked: undecided.
-pub(super) fn failure() -> Reply {
+pub(super) fn failure() -> Vec<u8> {
     let verdict = text(Verdict::Undecided.as_str());
     respond(Refusal::Unavailable(unavailable(&Response::empty(503))), fields([("verdict", verdict)]))
 }
@@ -77,16 +74,17 @@ enum Refusal {
 }
 
 /// The only place that makes such a message. `ErrorResponse` lets Envoy's own failure mode judge, as a failed call would.
-fn respond(http: Refusal, metadata: Struct) -> Reply {
+fn respond(http: Refusal, metadata: Struct) -> Vec<u8> {
     let (code, http) = match http {
         Refusal::Denied(response) => (Code::PermissionDenied, HttpResponse::DeniedResponse(response)),
         Refusal::Unavailable(response) => (Code::Internal, HttpResponse::ErrorResponse(response)),
     };
-    Reply::Message(Box::new(CheckResponse {
+    let message = CheckResponse {
         status: Some(rpc::Status { code: code.into(), ..rpc::Status::default() }),
         dynamic_metadata: Some(metadata),
         http_response: Some(http),
-    }))
+    };
+    call::framed(message.encoded_len(), |out| message.encode_raw(out))
 }
 
 fn deny(response: &Response) -> DeniedHttpResponse {

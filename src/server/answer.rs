@@ -6,47 +6,83 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 
+use axum::Router;
 use axum::response::{IntoResponse, Response};
 use hyper::body::Incoming;
+use hyper::http::request::Parts;
 use hyper::{Request, StatusCode};
 use tonic::Code;
-use tower::Service;
+use tower::Service as _;
 
 use super::connection::Serving;
+use crate::envoy::{self, Authorization};
+use crate::request::Peer;
+use crate::web::Web;
 
-/// Answers a request. What takes longer than it may is given up with 408, and what panics with 500: to a proxy that asks, each
-/// is "cannot decide" or a refusal, and none is an allow.
-pub(super) async fn to(serving: Arc<Serving>, request: Request<Incoming>) -> Response {
-    let mut router = serving.router.clone();
-    let answer = async move { router.call(request).await.unwrap_or_else(|never| match never {}) };
-    let metrics = &serving.state.metrics;
-    match tokio::time::timeout(serving.patience, caught(answer)).await {
-        Ok(Some(response)) => {
-            if not_understood(&response) {
-                metrics.undecided("message");
+/// What answers the requests of a listener.
+#[derive(Clone, Debug)]
+pub(super) enum Service {
+    /// Envoy's questions, and what else speaks gRPC: whether we are well.
+    Grpc(Authorization, Router),
+    /// The other faces and the public prefix.
+    Http(Web),
+    /// Everything that is asked seldom. Connections carry their [`Peer`] as an extension.
+    Routes(Router),
+}
+
+impl Service {
+    async fn answer(&self, peer: Peer, head: &Parts, mut body: Incoming) -> Response {
+        let router = match self {
+            Self::Grpc(authorization, _) if head.uri.path() == envoy::CHECK => {
+                return authorization.check(peer, &head.headers, &mut body).await;
             }
-            response
-        }
-        Ok(None) => {
-            metrics.panics.inc();
-            tracing::error!("panicked over a request; it gets no answer but 500");
-            StatusCode::INTERNAL_SERVER_ERROR.into_response()
-        }
-        Err(_) => {
-            metrics.undecided("body");
-            StatusCode::REQUEST_TIMEOUT.into_response()
-        }
+            Self::Http(web) => return web.serve(peer, head, &mut body).await,
+            Self::Grpc(_, router) | Self::Routes(router) => router,
+        };
+        let mut request = Request::from_parts(head.clone(), body);
+        request.extensions_mut().insert(peer);
+        // In a box, so that those above do not carry the room for it.
+        let answer = Box::pin(router.clone().call(request));
+        answer.await.unwrap_or_else(|never| match never {})
     }
 }
 
-/// Runs a future to its end; `None` where it panics.
-async fn caught<F: Future>(future: F) -> Option<F::Output> {
-    let mut future = pin!(future);
-    poll_fn(|cx| {
-        let polled = catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx)));
-        polled.map_or(Poll::Ready(None), |poll| poll.map(Some))
-    })
-    .await
+/// Answers a request. What takes longer than it may is given up with 408, and what panics with 500: to a proxy that asks, each
+/// is "cannot decide" or a refusal, and none is an allow.
+///
+/// What this future holds is moved several times before it is polled, so that it holds nothing twice.
+pub(super) fn to(
+    serving: Arc<Serving>,
+    peer: Peer,
+    request: Request<Incoming>,
+) -> impl Future<Output = Response> {
+    let (head, body) = request.into_parts();
+    async move {
+        let metrics = &serving.state.metrics;
+        let mut answer = pin!(serving.service.answer(peer, &head, body));
+        // `None` where it panics.
+        let caught = poll_fn(|cx| {
+            let polled = catch_unwind(AssertUnwindSafe(|| answer.as_mut().poll(cx)));
+            polled.map_or(Poll::Ready(None), |poll| poll.map(Some))
+        });
+        match tokio::time::timeout(serving.patience, caught).await {
+            Ok(Some(response)) => {
+                if not_understood(&response) {
+                    metrics.undecided("message");
+                }
+                response
+            }
+            Ok(None) => {
+                metrics.panics.inc();
+                tracing::error!("panicked over a request; it gets no answer but 500");
+                StatusCode::INTERNAL_SERVER_ERROR.into_response()
+            }
+            Err(_) => {
+                metrics.undecided("body");
+                StatusCode::REQUEST_TIMEOUT.into_response()
+            }
+        }
+    }
 }
 
 /// Whether gRPC refused a message as too large or as none.

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use axum::Router;
 use hyper::Request;
 use hyper::body::Incoming;
 use hyper::rt::Executor;
@@ -22,10 +21,11 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::answer::{self, Service};
 use super::bind::Listener;
 use super::end::Vital;
 use super::places::Places;
-use super::{answer, caps, ended};
+use super::{caps, ended};
 use crate::gate::{Live, State};
 use crate::request::Peer;
 
@@ -50,7 +50,7 @@ const SAID: Duration = Duration::from_secs(10);
 #[derive(Clone)]
 pub(super) struct Serving {
     pub(super) speaks: Speaks,
-    pub(super) router: Router,
+    pub(super) service: Service,
     /// How long a request may take.
     pub(super) patience: Duration,
     /// Ends accepting, and every connection after what it has begun.
@@ -149,10 +149,9 @@ impl Serving {
         peer: Peer,
     ) {
         let asked = AtomicBool::new(false);
-        let service = service_fn(|mut request: Request<Incoming>| {
+        let service = service_fn(|request: Request<Incoming>| {
             asked.store(true, Ordering::Relaxed);
-            request.extensions_mut().insert(peer);
-            let answer = answer::to(self.clone(), request);
+            let answer = answer::to(self.clone(), peer, request);
             async move { Ok::<_, Infallible>(answer.await) }
         });
         let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));

@@ -35,6 +35,8 @@ pub use bind::{Addresses, BindError};
 pub use end::Stop;
 pub use reload::gate;
 
+use answer::Service;
+
 use crate::admin::{self, Admin};
 use crate::clock::Clock;
 use crate::config::{Drain, Loaded, Sources};
@@ -190,7 +192,7 @@ impl Server {
             for (door, router) in doors {
                 let serving = Serving {
                     speaks: Speaks::Both,
-                    router,
+                    service: Service::Routes(router),
                     patience: caps::ANSWER_ADMIN,
                     stop: end.stop.clone(),
                     tasks: tasks.clone(),

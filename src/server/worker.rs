@@ -8,14 +8,16 @@ use tokio_util::task::TaskTracker;
 use tonic::service::Routes;
 use tonic_health::ServingStatus;
 
+use super::answer::Service;
 use super::bind::Doors;
 use super::connection::{Serving, Speaks};
 use super::end::{self, End, Work};
 use super::places::Places;
 use super::{Error, caps};
 use crate::clock::Clock;
+use crate::envoy::{self, Authorization};
 use crate::gate::Live;
-use crate::{envoy, web};
+use crate::web::Web;
 
 /// A serving thread and its owner's hold on it.
 pub(super) struct Worker(JoinHandle<()>);
@@ -56,24 +58,20 @@ pub(super) fn runtime() -> Result<Runtime, Error> {
         .map_err(|source| Error::System { what: "a runtime", source })
 }
 
-/// The service whose health a proxy may ask for by name; the empty name is the whole listener.
-const AUTHORIZATION: &str = "envoy.service.auth.v3.Authorization";
-
 async fn serve(doors: Doors, live: Live, clock: Clock, places: Arc<Places>, end: End, work: Work) {
     let tasks = TaskTracker::new();
     let state = live.load().state().clone();
     let _witness = state.metrics.witness();
     let (reporter, health) = tonic_health::server::health_reporter();
-    reporter.set_service_status(AUTHORIZATION, ServingStatus::Serving).await;
-    let grpc = Routes::new(envoy::service(live.clone(), clock.clone()))
-        .add_service(health)
-        .prepare()
-        .into_axum_router();
-    let http = web::router(live.clone(), clock);
-    for (door, speaks, router) in [(doors.grpc, Speaks::Http2, grpc), (doors.http, Speaks::Both, http)] {
+    // The one service that a proxy may ask for by name; the empty name is the whole listener.
+    reporter.set_service_status(envoy::SERVICE, ServingStatus::Serving).await;
+    let health = Routes::new(health).prepare().into_axum_router();
+    let grpc = Service::Grpc(Authorization::new(live.clone(), clock.clone()), health);
+    let http = Service::Http(Web::new(live.clone(), clock));
+    for (door, speaks, service) in [(doors.grpc, Speaks::Http2, grpc), (doors.http, Speaks::Both, http)] {
         let serving = Serving {
             speaks,
-            router,
+            service,
             patience: caps::ANSWER,
             stop: end.stop.clone(),
             tasks: tasks.clone(),
@@ -84,7 +82,7 @@ async fn serve(doors: Doors, live: Live, clock: Clock, places: Arc<Places>, end:
         door.map(|door| tasks.spawn(serving.accept(door, end.vital("a listener"))));
     }
     end.leaving.cancelled().await;
-    for service in ["", AUTHORIZATION] {
+    for service in ["", envoy::SERVICE] {
         reporter.set_service_status(service, ServingStatus::NotServing).await;
     }
     end::finish(work, &end, &tasks, "worker").await;

@@ -5,73 +5,78 @@ mod read;
 mod route;
 mod write;
 
-use std::sync::Arc;
+use std::error::Error;
 
 use arc_swap::Guard;
-use axum::Router;
-use axum::extract::{Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, Method};
 use axum::response::Response;
+use bytes::Bytes;
+use hyper::body::Body;
 
 use crate::clock::Clock;
 use crate::gate::{Face, Gate, Live, Moment, TOKEN};
 use crate::request::{Headers, Peer, Source, Unfit, gather};
 use route::Route;
 
-/// The routes of the http listener. Its connections carry their [`Peer`] as an extension; one without it is not trusted.
+/// What answers on the http listener.
 ///
-/// All of them are told apart by the raw bytes of the target, since a router that decodes or normalises would not see
+/// Its endpoints are told apart by the raw bytes of the target, since a router that decodes or normalises would not see
 /// the path that the visitor sent.
-pub fn router(live: Live, clock: Clock) -> Router {
-    Router::new().fallback(serve).with_state(Web { live, clock })
-}
-
-#[derive(Clone)]
-struct Web {
+#[derive(Clone, Debug)]
+pub struct Web {
     live: Live,
     clock: Clock,
 }
 
-async fn serve(State(web): State<Web>, request: Request) -> Response {
-    let (parts, body) = request.into_parts();
-    let gate = web.live.load();
-    if !read::brings_form(&parts, gate.prefix()) || trusted(&gate, &parts).is_err() {
-        return web.answer(gate, &parts, None).await;
-    }
-    let gate = Guard::into_inner(gate);
-    match read::form(body).await {
-        Ok(form) => web.answer(Guard::from_inner(gate), &parts, Some(&form)).await,
-        Err(status) => write::plain(status),
-    }
-}
-
 impl Web {
-    async fn answer(&self, mut gate: Guard<Arc<Gate>>, parts: &Parts, form: Option<&[u8]>) -> Response {
+    /// Answers for the gate that is in force.
+    pub fn new(live: Live, clock: Clock) -> Self {
+        Self { live, clock }
+    }
+
+    /// Answers a request of this peer. A body is read only where it is a form for us.
+    pub async fn serve<B>(&self, peer: Peer, parts: &Parts, body: &mut B) -> Response
+    where
+        B: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Unpin,
+    {
+        let mut gate = self.live.load();
+        let mut form = None;
+        if read::brings_form(parts, gate.prefix()) && trusted(&gate, parts, peer).is_ok() {
+            let held = Guard::into_inner(gate);
+            // In boxes, here and below, so that a request without a form or a lookup does not carry the room for them.
+            match Box::pin(read::form(body)).await {
+                Ok(read) => form = Some(read),
+                Err(status) => return write::plain(status),
+            }
+            gate = Guard::from_inner(held);
+        }
         let route = Route::of(read::target(parts), gate.prefix().as_bytes());
         let (mut moment, drawn) = Moment::draw(&self.clock);
         if gate.looks_up() {
             let held = Guard::into_inner(gate);
-            look_up(&held, parts, route, &mut moment).await;
+            Box::pin(look_up(&held, peer, parts, route, &mut moment)).await;
             gate = Guard::from_inner(held);
         }
         gate.contained(
             route.as_str(),
-            || answer(&gate, drawn.and_then(|()| trusted(&gate, parts)), parts, route, form, &moment),
+            || {
+                let asker = drawn.and_then(|()| trusted(&gate, parts, peer));
+                answer(&gate, asker, parts, route, form.as_deref(), &moment)
+            },
             || write::failure(route),
         )
     }
 }
 
 /// Who asks, if we answer them.
-fn trusted(gate: &Gate, parts: &Parts) -> Result<Peer, Unfit> {
-    let peer = parts.extensions.get::<Peer>().copied();
+fn trusted(gate: &Gate, parts: &Parts, peer: Peer) -> Result<Peer, Unfit> {
     let shown = parts.headers.get_all(TOKEN).into_iter().map(HeaderValue::as_bytes);
-    peer.filter(|peer| gate.trusts(*peer, shown)).ok_or(Unfit::Incomplete("peer"))
+    if gate.trusts(peer, shown) { Ok(peer) } else { Err(Unfit::Incomplete("peer")) }
 }
 
 /// Has looked up what the decision needs. What is answered without a rule needs nothing.
-async fn look_up(gate: &Gate, parts: &Parts, route: Route<'_>, moment: &mut Moment) {
+async fn look_up(gate: &Gate, peer: Peer, parts: &Parts, route: Route<'_>, moment: &mut Moment) {
     let request = || {
         let headers = read::headers(parts);
         let host = read::host(parts, &headers);
@@ -81,7 +86,7 @@ async fn look_up(gate: &Gate, parts: &Parts, route: Route<'_>, moment: &mut Mome
             Route::Forward(_) | Route::Nginx(_) | Route::Public(_) => Source::Forwarded { host },
             Route::Unknown => return Err(Unfit::Incomplete("rule")),
         };
-        gather(source, headers, trusted(gate, parts)?, gate.client_settings())
+        gather(source, headers, trusted(gate, parts, peer)?, gate.client_settings())
     };
     let policy = match route {
         Route::Check(_) => None,

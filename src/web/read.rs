@@ -3,11 +3,11 @@
 use std::error::Error;
 use std::time::Duration;
 
-use axum::body::{Body, HttpBody, to_bytes};
+use axum::body::HttpBody;
 use axum::http::Method;
 use axum::http::request::Parts;
 use bytes::Bytes;
-use http_body_util::LengthLimitError;
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use tokio::time::timeout;
 
 use crate::request::{Headers, Single};
@@ -63,13 +63,16 @@ pub(super) fn brings_form(parts: &Parts, prefix: &str) -> bool {
 }
 
 /// Reads a form, or says with which status it is refused.
-pub(super) async fn form(body: Body) -> Result<Bytes, u16> {
+pub(super) async fn form<B>(body: B) -> Result<Bytes, u16>
+where
+    B: HttpBody<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>>,
+{
     if body.size_hint().lower() > MAX_FORM as u64 {
         return Err(413);
     }
-    match timeout(PATIENCE, to_bytes(body, MAX_FORM)).await {
-        Ok(Ok(form)) => Ok(form),
-        Ok(Err(error)) if error.source().is_some_and(|cause| cause.is::<LengthLimitError>()) => Err(413),
+    match timeout(PATIENCE, Limited::new(body, MAX_FORM).collect()).await {
+        Ok(Ok(form)) => Ok(form.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(413),
         Ok(Err(_)) => Err(400),
         Err(_) => Err(408),
     }

@@ -1,9 +1,10 @@
 //! Panics in the middle of a request: it is never allowed, and the next one is as good as ever.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use axum::body::Body;
-use tower::ServiceExt;
+use axum::http::Request;
 
 use super::*;
 use crate::clock::Timestamp;
@@ -37,11 +38,11 @@ async fn ask(live: &Live, path: &str, target: &str) -> u16 {
         .header("accept", "text/html")
         .header("x-forwarded-uri", target)
         .header("x-forwarded-host", "a.example")
-        .extension(Peer::Unix)
         .body(Body::empty())
         .unwrap();
-    let router = router(live.clone(), Clock::manual(Timestamp::from_seconds(1_800_000_000)));
-    router.oneshot(request).await.unwrap().status().as_u16()
+    let clock = Clock::manual(Timestamp::from_seconds(1_800_000_000));
+    let (parts, mut body) = request.into_parts();
+    Web::new(live.clone(), clock).serve(Peer::Unix, &parts, &mut body).await.status().as_u16()
 }
 
 fn panics(live: &Live) -> usize {

@@ -1,20 +1,26 @@
 //! A gate with a small policy, and both listeners on ports of their own.
 
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use axum::{Extension, Router};
+use axum::response::Response;
+use hyper::Request;
+use hyper::body::Incoming;
+use hyper::http::request::Parts;
+use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
-use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
 use tollgate::clock::{Clock, Timestamp};
 use tollgate::crypto::{Entry, Ring, Secret, State as KeyState};
+use tollgate::envoy::Authorization;
 use tollgate::gate::{Gate, Live, Settings, State, Statuses};
 use tollgate::policy::{Loader, Source};
 use tollgate::request::Peer;
+use tollgate::web::Web;
 
 pub(crate) const POLICY: &str = r"
 version: tollgate/v1
@@ -61,16 +67,27 @@ pub(crate) fn settings() -> Settings {
 impl Stage {
     /// Both listeners, asked by a proxy on this machine.
     pub(crate) async fn new() -> Self {
-        Self::set(settings(), Some(Peer::Address([127, 0, 0, 1].into()))).await
+        Self::set(settings(), Peer::Address([127, 0, 0, 1].into())).await
     }
 
     /// Both listeners under these settings; every connection is this peer's.
-    pub(crate) async fn set(settings: Settings, peer: Option<Peer>) -> Self {
+    pub(crate) async fn set(settings: Settings, peer: Peer) -> Self {
         let live: Live = Arc::new(ArcSwap::from_pointee(gate(settings)));
         let clock = Clock::manual(Timestamp::from_seconds(1_800_000_000));
-        let grpc = tonic::service::Routes::new(tollgate::envoy::service(live.clone(), clock.clone()));
-        let http = tollgate::web::router(live, clock);
-        Self { grpc: serve(grpc.into_axum_router(), peer).await, http: serve(http, peer).await }
+        let grpc = Authorization::new(live.clone(), clock.clone());
+        let http = Web::new(live, clock);
+        Self {
+            grpc: serve(move |parts, mut body| {
+                let grpc = grpc.clone();
+                async move { grpc.check(peer, &parts.headers, &mut body).await }
+            })
+            .await,
+            http: serve(move |parts, mut body| {
+                let http = http.clone();
+                async move { http.serve(peer, &parts, &mut body).await }
+            })
+            .await,
+        }
     }
 }
 
@@ -84,17 +101,21 @@ fn gate(settings: Settings) -> Gate {
     Gate::new(settings, ring, loaded.policy, state).unwrap()
 }
 
-async fn serve(router: Router, peer: Option<Peer>) -> SocketAddr {
-    let router = match peer {
-        Some(peer) => router.layer(Extension(peer)),
-        None => router,
-    };
+async fn serve<A>(answer: impl Fn(Parts, Incoming) -> A + Clone + Send + 'static) -> SocketAddr
+where
+    A: Future<Output = Response> + Send + 'static,
+{
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
             stream.set_nodelay(true).unwrap();
-            let service = TowerToHyperService::new(router.clone());
+            let answer = answer.clone();
+            let service = service_fn(move |request: Request<Incoming>| {
+                let (parts, body) = request.into_parts();
+                let answer = answer(parts, body);
+                async move { Ok::<_, Infallible>(answer.await) }
+            });
             let connection = auto::Builder::new(TokioExecutor::new());
             // What a client does to its own connection is no failure of the test.
             tokio::spawn(

@@ -1,43 +1,44 @@
 //! Peers that are slow, by a clock that jumps.
 
+use axum::Router;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::time::sleep;
-use tonic::service::Routes;
 
 use super::*;
 use crate::clock::Clock;
 use crate::config::{self, Sources};
-use crate::{envoy, web};
+use crate::envoy::Authorization;
+use crate::web::Web;
 
 const POLICY: &str = "version: tollgate/v1\ndefault: ALLOW\nbots: [{name: x, action: DENY, paths: [/x]}]\n";
 
 /// Has a peer talk to one connection of a listener; how long that takes is told by the runtime's clock, which jumps to whatever
 /// happens next.
 fn talk<T: Future>(speaks: Speaks, peer: impl FnOnce(DuplexStream, Arc<State>) -> T) -> T::Output {
-    talk_to(speaks, |live| router(speaks, live), |stream, state, _| peer(stream, state))
+    talk_to(speaks, |live| service(speaks, live), |stream, state, _| peer(stream, state))
 }
 
-fn router(speaks: Speaks, live: Live) -> Router {
+fn service(speaks: Speaks, live: Live) -> Service {
     match speaks {
-        Speaks::Both => web::router(live, Clock::System),
-        Speaks::Http2 => Routes::new(envoy::service(live, Clock::System)).prepare().into_axum_router(),
+        Speaks::Both => Service::Http(Web::new(live, Clock::System)),
+        Speaks::Http2 => Service::Grpc(Authorization::new(live, Clock::System), Router::new()),
     }
 }
 
 fn talk_to<T: Future>(
     speaks: Speaks,
-    router: impl FnOnce(Live) -> Router,
+    service: impl FnOnce(Live) -> Service,
     peer: impl FnOnce(DuplexStream, Arc<State>, CancellationToken) -> T,
 ) -> T::Output {
     let loaded = config::load(&Sources { policy: Some(("a policy", POLICY)), ..Sources::default() }).unwrap();
     let (gate, _runtime) = crate::server::gate(loaded).unwrap();
     let state = gate.state().clone();
     let live: Live = Arc::new(arc_swap::ArcSwap::from_pointee(gate));
-    let router = router(live);
+    let service = service(live);
     let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
     let serving = Arc::new(Serving {
         speaks,
-        router,
+        service,
         patience: caps::ANSWER,
         stop: stop.clone(),
         tasks: tasks.clone(),
@@ -209,7 +210,7 @@ fn who_speaks_up_just_behind_the_end_is_answered() {
     ] {
         talk_to(
             speaks,
-            |live| router(speaks, live),
+            |live| service(speaks, live),
             |mut stream, state, stop| async move {
                 sleep(Duration::from_secs(1)).await;
                 stop.cancel();
@@ -234,7 +235,7 @@ fn who_says_nothing_behind_the_end_is_left() {
     for speaks in [Speaks::Both, Speaks::Http2] {
         talk_to(
             speaks,
-            |live| router(speaks, live),
+            |live| service(speaks, live),
             |stream, _, stop| async move {
                 stop.cancel();
                 assert_eq!(to_the_end(stream).await.1, 0, "{speaks:?}");
@@ -257,7 +258,7 @@ fn a_peer_that_is_gone_without_a_word_is_missed() {
 /// Whatever a listener serves, the admin's API included.
 #[test]
 fn a_panic_ends_one_request_and_the_connection_goes_on() {
-    let router = |_| {
+    let service = |_| {
         let answer = |request: Request<axum::body::Body>| async move {
             assert!(request.uri().path() != "/panic", "struck");
             // One that has waited before it panics is polled by the connection again.
@@ -265,9 +266,9 @@ fn a_panic_ends_one_request_and_the_connection_goes_on() {
             assert!(request.uri().path() != "/panic/later", "struck");
             "all is well"
         };
-        Router::new().fallback(answer)
+        Service::Routes(Router::new().fallback(answer))
     };
-    talk_to(Speaks::Both, router, |mut stream, state, _| async move {
+    talk_to(Speaks::Both, service, |mut stream, state, _| async move {
         let mut panics = 0;
         for (path, status) in [("/", 200), ("/panic", 500), ("/", 200), ("/panic/later", 500), ("/", 200)] {
             let request = format!("GET {path} HTTP/1.1\r\nhost: a.example\r\n\r\n");

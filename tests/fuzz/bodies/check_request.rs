@@ -2,22 +2,21 @@
 
 use std::cell::OnceCell;
 
+use axum::http::HeaderMap;
 use envoy_types::pb::envoy::service::auth::v3::CheckResponse;
 use envoy_types::pb::envoy::service::auth::v3::check_response::HttpResponse;
 use http_body_util::BodyExt as _;
 use prost::Message as _;
 use tollgate::clock::{Clock, Timestamp};
+use tollgate::envoy::Authorization;
 use tollgate::request::Peer;
-use tonic::body::Body;
-use tonic::service::Routes;
-use tower::ServiceExt as _;
 
 use super::fixture::{GATE, NOW, PEER};
 use super::naive;
 use super::question::may_pass;
 
 thread_local! {
-    static LISTENER: OnceCell<(tokio::runtime::Runtime, Routes)> = const { OnceCell::new() };
+    static LISTENER: OnceCell<(tokio::runtime::Runtime, Authorization)> = const { OnceCell::new() };
 }
 
 /// The input is the message as it stands on the wire.
@@ -42,20 +41,15 @@ pub(crate) fn is_allowed(message: &[u8]) -> bool {
 fn ask(message: &[u8]) -> Option<CheckResponse> {
     let length = u32::try_from(message.len()).ok()?.to_be_bytes();
     let framed = [&[0], &length[..], message].concat();
-    let request = axum::http::Request::post("/envoy.service.auth.v3.Authorization/Check")
-        .header("content-type", "application/grpc")
-        .header("te", "trailers")
-        .extension(Peer::Address(PEER))
-        .body(Body::new(http_body_util::Full::new(bytes::Bytes::from(framed))))
-        .expect("it is a request");
+    let mut body = http_body_util::Full::new(bytes::Bytes::from(framed));
     LISTENER.with(|listener| {
-        let (runtime, routes) = listener.get_or_init(|| {
+        let (runtime, service) = listener.get_or_init(|| {
             let clock = Clock::manual(Timestamp::from_seconds(NOW));
-            let routes = Routes::new(tollgate::envoy::service(GATE.clone(), clock)).prepare();
-            (tokio::runtime::Builder::new_current_thread().enable_time().build().expect("it builds"), routes)
+            let service = Authorization::new(GATE.clone(), clock);
+            (tokio::runtime::Builder::new_current_thread().enable_time().build().expect("it builds"), service)
         });
         runtime.block_on(async {
-            let response = routes.clone().oneshot(request).await.expect("a router does not fail");
+            let response = service.check(Peer::Address(PEER), &HeaderMap::new(), &mut body).await;
             if response.headers().contains_key("grpc-status") {
                 return None;
             }

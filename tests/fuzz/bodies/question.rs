@@ -3,19 +3,18 @@
 use std::cell::OnceCell;
 use std::net::IpAddr;
 
-use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, Request, Uri};
 use axum::response::Response;
 use tollgate::clock::{Clock, Timestamp};
 use tollgate::request::Peer;
-use tower::ServiceExt as _;
+use tollgate::web::Web;
 
 use super::fixture::{GATE, NOW, PEER, is_made};
 use super::naive;
 
 thread_local! {
-    static LISTENER: OnceCell<(tokio::runtime::Runtime, Router)> = const { OnceCell::new() };
+    static LISTENER: OnceCell<(tokio::runtime::Runtime, Web)> = const { OnceCell::new() };
 }
 
 /// The first line is `METHOD TARGET`, the others are `name: value`, up to an empty one; a form follows.
@@ -60,16 +59,16 @@ pub(crate) fn status(bytes: &[u8]) -> Option<u16> {
     read(bytes).map(|request| ask(request).status().as_u16())
 }
 
-/// Asks the routes that the listener serves.
+/// Asks what answers on the listener.
 fn ask(request: Request<Body>) -> Response {
     LISTENER.with(|listener| {
-        let (runtime, router) = listener.get_or_init(|| {
+        let (runtime, web) = listener.get_or_init(|| {
             let clock = Clock::manual(Timestamp::from_seconds(NOW));
-            let router =
-                tollgate::web::router(GATE.clone(), clock).layer(axum::Extension(Peer::Address(PEER)));
-            (tokio::runtime::Builder::new_current_thread().enable_time().build().expect("it builds"), router)
+            let web = Web::new(GATE.clone(), clock);
+            (tokio::runtime::Builder::new_current_thread().enable_time().build().expect("it builds"), web)
         });
-        runtime.block_on(router.clone().oneshot(request)).expect("a router does not fail")
+        let (parts, mut body) = request.into_parts();
+        runtime.block_on(web.serve(Peer::Address(PEER), &parts, &mut body))
     })
 }
 
