@@ -24,6 +24,7 @@ use tokio_util::task::TaskTracker;
 use super::answer::{self, Service};
 use super::bind::Listener;
 use super::end::Vital;
+use super::joined::Joined;
 use super::places::Places;
 use super::{caps, ended};
 use crate::gate::{Live, State};
@@ -154,7 +155,7 @@ impl Serving {
             let answer = answer::to(self.clone(), peer, request);
             async move { Ok::<_, Infallible>(answer.await) }
         });
-        let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));
+        let mut connection = pin!(http.serve_connection(TokioIo::new(Joined(stream)), service));
         // What has arrived is answered even if the end has come, hence the order.
         let ended = tokio::select! {
             biased;

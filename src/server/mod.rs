@@ -10,6 +10,7 @@ mod descriptors;
 mod end;
 mod ended;
 mod exchange;
+mod joined;
 mod keeper;
 mod load;
 mod loader;
