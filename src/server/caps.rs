@@ -5,7 +5,8 @@ use std::time::Duration;
 use hyper_util::rt::TokioTimer;
 use hyper_util::server::conn::auto::Builder;
 
-use super::connection::{Speaks, Tracked};
+use super::connection::Speaks;
+use super::streams::Streams;
 use crate::envoy::MAX_MESSAGE;
 use crate::request::MAX_HEADERS;
 
@@ -44,8 +45,8 @@ const MAX_UNSENT: usize = 128 * 1024;
 const PING: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(20));
 
 /// A connection loop with every cap, for peers that may ask or for others.
-pub(super) fn builder(speaks: Speaks, strangers: bool, tasks: Tracked) -> Builder<Tracked> {
-    let mut http = Builder::new(tasks);
+pub(super) fn builder(speaks: Speaks, strangers: bool, streams: Streams) -> Builder<Streams> {
+    let mut http = Builder::new(streams);
     http.http1()
         .timer(TokioTimer::new())
         .header_read_timeout(IDLE)

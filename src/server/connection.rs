@@ -1,7 +1,7 @@
 //! One connection loop for every listener: HTTP/1.1 and h2c, with a cap on everything a peer could make grow.
 
 use std::convert::Infallible;
-use std::future::{Future, pending};
+use std::future::pending;
 use std::io;
 use std::net::IpAddr;
 use std::pin::pin;
@@ -11,10 +11,8 @@ use std::time::Duration;
 
 use hyper::Request;
 use hyper::body::Incoming;
-use hyper::rt::Executor;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use hyper_util::server::conn::auto::Builder;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::time::Instant;
@@ -26,6 +24,7 @@ use super::bind::Listener;
 use super::end::Vital;
 use super::joined::Joined;
 use super::places::Places;
+use super::streams::Streams;
 use super::{caps, ended};
 use crate::gate::{Live, State};
 use crate::request::Peer;
@@ -82,9 +81,6 @@ impl Serving {
     }
 
     async fn receive(self: Arc<Self>, door: Door) {
-        let tasks = || Tracked(self.tasks.clone());
-        let http = caps::builder(self.speaks, false, tasks());
-        let http_for_strangers = caps::builder(self.speaks, true, tasks());
         let mut ending = pin!(self.ending());
         let mut said: Option<Instant> = None;
         loop {
@@ -95,13 +91,12 @@ impl Serving {
             match accepted {
                 Ok((stream, peer)) => match self.places.take(peer, self.is_stranger(peer)) {
                     Ok(place) => {
-                        let http = if place.is_strangers() { &http_for_strangers } else { &http };
-                        let (http, serving) = (http.clone(), self.clone());
+                        let (strangers, serving) = (place.is_strangers(), self.clone());
                         self.tasks.spawn(async move {
                             let witness = serving.state.metrics.witness();
                             match stream {
-                                Stream::Tcp(stream) => serving.converse(http, stream, peer).await,
-                                Stream::Unix(stream) => serving.converse(http, stream, peer).await,
+                                Stream::Tcp(stream) => serving.converse(strangers, stream, peer).await,
+                                Stream::Unix(stream) => serving.converse(strangers, stream, peer).await,
                             }
                             drop((witness, place));
                         });
@@ -145,7 +140,7 @@ impl Serving {
     /// Answers one connection's requests until either side ends it.
     async fn converse(
         self: &Arc<Self>,
-        http: Builder<Tracked>,
+        strangers: bool,
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
         peer: Peer,
     ) {
@@ -155,16 +150,18 @@ impl Serving {
             let answer = answer::to(self.clone(), peer, request);
             async move { Ok::<_, Infallible>(answer.await) }
         });
+        let streams = Streams::new(self.tasks.clone());
+        let http = caps::builder(self.speaks, strangers, streams.clone());
         let mut connection = pin!(http.serve_connection(TokioIo::new(Joined(stream)), service));
         // What has arrived is answered even if the end has come, hence the order.
         let ended = tokio::select! {
             biased;
-            ended = connection.as_mut() => ended,
+            ended = streams.beside(connection.as_mut()) => ended,
             () = self.last_word(&asked) => {
                 connection.as_mut().graceful_shutdown();
                 tokio::select! {
                     biased;
-                    ended = connection => ended,
+                    ended = streams.beside(connection) => ended,
                     // Nothing was asked, so there is nothing to finish.
                     () = unasked(&asked, LAST_WORD) => return,
                 }
@@ -186,19 +183,6 @@ async fn unasked(asked: &AtomicBool, patience: Duration) {
     tokio::time::sleep(patience).await;
     if asked.load(Ordering::Relaxed) {
         pending::<()>().await;
-    }
-}
-
-/// Starts HTTP/2's own tasks where the worker that drains can see them.
-#[derive(Clone)]
-pub(super) struct Tracked(TaskTracker);
-
-impl<F> Executor<F> for Tracked
-where
-    F: Future<Output: Send> + Send + 'static,
-{
-    fn execute(&self, task: F) {
-        self.0.spawn(task);
     }
 }
 

@@ -16,6 +16,7 @@ mod load;
 mod loader;
 mod places;
 mod reload;
+mod streams;
 mod watch;
 mod worker;
 

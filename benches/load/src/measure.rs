@@ -22,7 +22,9 @@ const EXTRA: u32 = 5;
 /// How much time a point may take.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Effort {
-    /// Flat out, to know where to look.
+    /// Flat out, so that what is touched for the first time is not measured: memory for visitors, caches, connections.
+    pub(crate) warm_up: Duration,
+    /// Flat out again, to know where to look.
     pub(crate) burst: Duration,
     /// Each rate that is tried.
     pub(crate) step: Duration,
@@ -34,12 +36,13 @@ pub(crate) struct Effort {
 
 impl Effort {
     /// For a table that is to be kept.
-    pub(crate) const FULL: Self = Self::of(500, 1_000, 5, 2_000);
+    pub(crate) const FULL: Self = Self::of(1_500, 500, 1_000, 5, 2_000);
     /// For a look.
-    pub(crate) const QUICK: Self = Self::of(200, 300, 3, 500);
+    pub(crate) const QUICK: Self = Self::of(700, 200, 300, 3, 500);
 
-    const fn of(burst: u64, step: u64, steps: u32, fixed: u64) -> Self {
+    const fn of(warm_up: u64, burst: u64, step: u64, steps: u32, fixed: u64) -> Self {
         Self {
+            warm_up: Duration::from_millis(warm_up),
             burst: Duration::from_millis(burst),
             step: Duration::from_millis(step),
             steps,
@@ -102,6 +105,7 @@ impl Subject<'_> {
         self.crew.try_once(&self.script).await?;
         self.weigh(start, &mut round);
 
+        self.run(Pace::FlatOut, effort.warm_up).await;
         let (flat_out, cost) = self.run(Pace::FlatOut, effort.burst).await;
         round.flat_out = flat_out.rate();
         round.cost_flat_out = cost;

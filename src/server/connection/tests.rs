@@ -50,8 +50,7 @@ fn talk_to<T: Future>(
         tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
     runtime.block_on(async {
         let (ours, theirs) = duplex(1 << 16);
-        let http = caps::builder(speaks, false, Tracked(tasks));
-        let served = async { serving.converse(http, ours, Peer::Unix).await };
+        let served = async { serving.converse(false, ours, Peer::Unix).await };
         tokio::join!(peer(theirs, state, stop), served).0
     })
 }
