@@ -351,6 +351,20 @@ fn the_pages_that_the_readme_shows_can_be_looked_at() {
 }
 
 #[test]
+fn steps_that_are_taken_at_once_lose_no_key() {
+    let folder = folder();
+    assert_eq!(run(&folder, &["keygen", "--file", "keys.yaml"]).0, 0);
+    let add = || run(&folder, &["keygen", "--file", "keys.yaml", "--add"]).0;
+    let added = thread::scope(|scope| {
+        let adding: Vec<_> = (0..6).map(|_| scope.spawn(add)).collect();
+        adding.into_iter().map(|adding| adding.join().expect("it runs")).filter(|code| *code == 0).count()
+    });
+    let text = fs::read_to_string(folder.path().join("keys.yaml")).expect("it is ours");
+    assert_eq!(text.matches("id: ").count(), 1 + added, "{text}");
+    assert!(added > 0);
+}
+
+#[test]
 fn keys_are_made_private_rotated_and_accepted() {
     let folder = folder();
     let file = folder.path().join("keys.yaml");
