@@ -74,8 +74,9 @@ impl Authorization {
                 let asker = drawn.and_then(|()| trusted(&gate, metadata, peer));
                 // What somebody says who may not ask is not read: refusing costs nothing.
                 let message = if asker.is_ok() { message } else { &[] };
-                let question = Question::read(message).ok_or_else(unreadable)?;
-                Ok(answer(&gate, asker, question, &moment))
+                let mut question = Question::default();
+                question.read(message).ok_or_else(unreadable)?;
+                Ok(answer(&gate, asker, &mut question, &moment))
             },
             || Ok(write::failure()),
         )
@@ -95,12 +96,14 @@ fn trusted(gate: &Gate, metadata: &HeaderMap, peer: Peer) -> Result<Peer, Unfit>
 /// Has looked up what the decision needs. What is answered without a rule needs nothing.
 async fn look_up(gate: &Gate, metadata: &HeaderMap, peer: Peer, message: &[u8], moment: &mut Moment) {
     let asker = trusted(gate, metadata, peer);
-    let question =
-        gate.contained(Face::Grpc.as_str(), || asker.ok().and_then(|_| Question::read(message)), || None);
-    let Some(mut question) = question else { return };
+    let mut question = Question::default();
     let request = gate.contained(
         Face::Grpc.as_str(),
-        || asked(gate, asker, &mut question),
+        || {
+            asker?;
+            question.read(message).ok_or(Unfit::Incomplete("request"))?;
+            asked(gate, asker, &mut question)
+        },
         || Err(Unfit::Incomplete("request")),
     );
     if !request.as_ref().is_ok_and(|request| gate.is_public(request)) {
@@ -119,10 +122,10 @@ fn asked<'m>(
     gather(source, headers, peer, gate.client_settings())
 }
 
-fn answer(gate: &Gate, asker: Result<Peer, Unfit>, mut question: Question<'_>, moment: &Moment) -> Vec<u8> {
-    let request = asked(gate, asker, &mut question);
+fn answer(gate: &Gate, asker: Result<Peer, Unfit>, question: &mut Question<'_>, moment: &Moment) -> Vec<u8> {
+    let request = asked(gate, asker, question);
     let answer = gate.answer(Face::Grpc, question.policy(), &request, moment);
-    write::encode(answer, || Passing::of(&question, request.as_ref().ok(), &gate.cookie_names()))
+    write::encode(answer, || Passing::of(question, request.as_ref().ok(), &gate.cookie_names()))
 }
 
 #[cfg(test)]

@@ -31,14 +31,13 @@ pub(super) struct Question<'m> {
 }
 
 impl<'m> Question<'m> {
-    /// Reads a message; `None` if it is none of this kind, or has more names that pose as ours than a request has headers.
-    pub(super) fn read(message: &'m [u8]) -> Option<Self> {
-        let mut question = Self::default();
+    /// Reads a message into a question that says nothing yet, which is large and stays where it is. `None` if the message is none
+    /// of this kind, or has more names that pose as ours than a request has headers.
+    pub(super) fn read(&mut self, message: &'m [u8]) -> Option<()> {
         each(message, |field, value| match field {
-            1 => question.attributes(value?),
+            1 => self.attributes(value?),
             _ => Some(()),
-        })?;
-        Some(question)
+        })
     }
 
     /// Where the facts of the request stand, and its headers, which are taken out; `None` if no request is described.

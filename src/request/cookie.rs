@@ -9,6 +9,8 @@
 //! cookie of that name out. So what stands behind a comma is told apart ([`joined_cookie_values`]): it is looked at last and never in place
 //! of what stands behind a `;`, and one that is worn out limits nobody.
 
+use memchr::memchr2_iter;
+
 use super::Headers;
 
 /// The most values of one name that are looked at, of each kind. A visitor has one; a sibling domain may have planted a few.
@@ -40,8 +42,8 @@ impl<'a, F: Fn(&[u8]) -> bool> Iterator for Pairs<'a, F> {
 
     fn next(&mut self) -> Option<Pair<'a>> {
         let rest = self.rest?;
-        let parts = |at: usize| rest[at] == b';' || (rest[at] == b',' && (self.ours)(trim(&rest[at + 1..])));
-        let end = (0..rest.len()).find(|at| parts(*at));
+        let parts = |at: usize| rest[at] == b';' || (self.ours)(trim(&rest[at + 1..]));
+        let end = memchr2_iter(b';', b',', rest).find(|at| parts(*at));
         let pair = Pair { text: &rest[..end.unwrap_or(rest.len())], joined: self.joined };
         self.rest = end.map(|end| &rest[end + 1..]);
         self.joined = end.is_some_and(|end| rest[end] == b',');

@@ -4,7 +4,7 @@ use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 
 use axum::Router;
 use axum::response::{IntoResponse, Response};
@@ -61,11 +61,16 @@ pub(super) fn to(
         let metrics = &serving.state.metrics;
         let mut answer = pin!(serving.service.answer(peer, &head, body));
         // `None` where it panics.
-        let caught = poll_fn(|cx| {
+        let mut caught = |cx: &mut Context<'_>| {
             let polled = catch_unwind(AssertUnwindSafe(|| answer.as_mut().poll(cx)));
             polled.map_or(Poll::Ready(None), |poll| poll.map(Some))
-        });
-        match tokio::time::timeout(serving.patience, caught).await {
+        };
+        // Most are done at once, and need no timer.
+        let answered = match poll_fn(|cx| Poll::Ready(caught(cx))).await {
+            Poll::Ready(answered) => Ok(answered),
+            Poll::Pending => tokio::time::timeout(serving.patience, poll_fn(caught)).await,
+        };
+        match answered {
             Ok(Some(response)) => {
                 if not_understood(&response) {
                     metrics.undecided("message");

@@ -6,9 +6,10 @@ use std::task::{Context, Poll};
 
 use axum::body::{Body, HttpBody};
 use axum::http::header::{ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, ETAG, VARY};
-use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
 use bytes::Bytes;
+use smallvec::SmallVec;
 
 use super::route::Route;
 use crate::gate::{self, Answer, Decision, Verdict};
@@ -94,10 +95,18 @@ pub(super) fn method_not_allowed() -> Response {
 fn verdict_only(status: StatusCode, decision: &Decision<'_>) -> Response {
     let mut out = Response::new(Body::empty());
     *out.status_mut() = status;
+    // The values share one piece of memory, and the map does not grow.
+    let (mut names, mut texts) = (SmallVec::<[_; 5]>::new(), Vec::with_capacity(128));
     decision.each_header(|name, text| {
-        let text = Bytes::copy_from_slice(&text.as_bytes()[..text.len().min(MAX_VALUE)]);
-        out.headers_mut().insert(HeaderName::from_static(name), value(text));
+        let start = texts.len();
+        texts.extend_from_slice(&text.as_bytes()[..text.len().min(MAX_VALUE)]);
+        names.push((name, start..texts.len()));
     });
+    let texts = Bytes::from(texts);
+    *out.headers_mut() = HeaderMap::with_capacity(names.len() + 2);
+    for (name, at) in names {
+        out.headers_mut().insert(HeaderName::from_static(name), value(texts.slice(at)));
+    }
     out.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("private, no-store"));
     out.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
     out
