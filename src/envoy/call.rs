@@ -18,6 +18,10 @@ use tonic::Status;
 /// What stands before a message: whether it is compressed, and its length in four bytes.
 const PREFIX: usize = 5;
 
+/// A message goes in pieces of so many bytes, because those are what h2 copies behind each other: what is longer has a write
+/// of its own, which costs more than the pieces do.
+const PIECE: usize = 1023;
+
 /// The one message of a call, of at most so many bytes. A body that is whole already is not copied.
 pub(super) async fn message<B>(body: &mut B, most: usize) -> Result<Bytes, Status>
 where
@@ -102,6 +106,9 @@ impl HttpBody for Reply {
         _: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let (frame, rest) = match std::mem::replace(&mut *self, Self::Nothing) {
+            Self::Message(mut bytes) if bytes.len() > PIECE => {
+                (Frame::data(bytes.split_to(PIECE)), Self::Message(bytes))
+            }
             Self::Message(bytes) => (Frame::data(bytes), Self::Status),
             Self::Status => {
                 let ok = (HeaderName::from_static("grpc-status"), HeaderValue::from_static("0"));
@@ -188,11 +195,25 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_is_its_message_and_then_its_status() {
-        let response = reply(framed(3, |out| out.extend(*b"abc")));
-        assert_eq!(response.headers()["content-type"], "application/grpc");
-        let body = response.into_body().collect().await.unwrap();
-        assert_eq!(body.trailers().unwrap()["grpc-status"], "0");
-        assert_eq!(body.to_bytes(), b"\0\0\0\0\x03abc"[..]);
+    async fn an_answer_is_its_message_in_pieces_and_then_its_status() {
+        for length in [0, 1, PIECE - PREFIX, PIECE, 5000] {
+            let sent = framed(0, |out| out.resize(PREFIX + length, 7));
+            let response = reply(sent.clone());
+            assert_eq!(response.headers()["content-type"], "application/grpc");
+            let mut body = response.into_body();
+            let mut read = Vec::new();
+            let status = loop {
+                match body.frame().await.unwrap().unwrap().into_data() {
+                    Ok(piece) => {
+                        assert!((1..=PIECE).contains(&piece.len()));
+                        read.extend(piece);
+                    }
+                    Err(frame) => break frame.into_trailers().unwrap(),
+                }
+            };
+            assert_eq!(read, sent);
+            assert_eq!(status["grpc-status"], "0");
+            assert!(body.frame().await.is_none());
+        }
     }
 }
