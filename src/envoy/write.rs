@@ -101,8 +101,9 @@ fn deny(response: &Response) -> DeniedHttpResponse {
     DeniedHttpResponse {
         status: Some(HttpStatus { code: response.status().into() }),
         headers: headers.collect(),
-        // Bytes that are no UTF-8 would make Envoy refuse the whole message.
-        body: String::from_utf8_lossy(response.body()).into_owned(),
+        // Bytes that are no UTF-8 would make Envoy refuse the whole message. Mending goes letter by letter, so what is whole is not.
+        body: String::from_utf8(response.body().to_vec())
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
     }
 }
 
