@@ -351,17 +351,23 @@ fn the_pages_that_the_readme_shows_can_be_looked_at() {
 }
 
 #[test]
-fn steps_that_are_taken_at_once_lose_no_key() {
+fn steps_that_are_taken_at_once_take_turns() {
     let folder = folder();
     assert_eq!(run(&folder, &["keygen", "--file", "keys.yaml"]).0, 0);
-    let add = || run(&folder, &["keygen", "--file", "keys.yaml", "--add"]).0;
-    let added = thread::scope(|scope| {
-        let adding: Vec<_> = (0..6).map(|_| scope.spawn(add)).collect();
-        adding.into_iter().map(|adding| adding.join().expect("it runs")).filter(|code| *code == 0).count()
-    });
-    let text = fs::read_to_string(folder.path().join("keys.yaml")).expect("it is ours");
-    assert_eq!(text.matches("id: ").count(), 1 + added, "{text}");
-    assert!(added > 0);
+    let held = fs::File::open(folder.path()).expect("it is ours");
+    held.lock().expect("nobody else has it");
+    let mut step = tollgate(folder.path(), &["keygen", "--file", "keys.yaml", "--add"]);
+    let mut step = step.stderr(Stdio::piped()).spawn().expect("the program starts");
+    let mut said = BufReader::new(step.stderr.take().expect("it is piped")).lines();
+    let mut line = || said.next().expect("it goes on").expect("it is text");
+    assert!(line().starts_with("waiting for whoever has locked "));
+    let text = || fs::read_to_string(folder.path().join("keys.yaml")).expect("it is ours");
+    // What the other one wrote meanwhile is not lost.
+    let other = text().replace("\n", " # the other's\n");
+    write(&folder, "keys.yaml", &other);
+    drop(held);
+    assert!(step.wait().expect("it ends").success());
+    assert!(text().contains("the other's") && text().contains("id: 1"), "{}", text());
 }
 
 #[test]

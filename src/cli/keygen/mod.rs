@@ -2,7 +2,7 @@
 
 mod step;
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, chown};
 use std::path::{Path, PathBuf};
@@ -73,7 +73,7 @@ pub(super) fn run(arguments: Arguments, sources: &Sources) -> Result<(), Failure
     let (life, key, origin) = config::longest_life(sources).map_err(Failure::Problems)?;
     let terms = Terms { now, life, says: format!("`{key}`, {origin}") };
     let about = || format!("cannot change the keys of {}", path.display());
-    let _turn = turn(&path).with_context(about)?;
+    let _turn = turn(&path, &mut stderr).with_context(about)?;
     let file = KeyFile::read(&path).map_err(|error| anyhow!(error)).with_context(about)?;
     let (keys, next) = step.take(file.keys.clone(), secret, &terms).with_context(about)?;
     let entries: Vec<_> = keys.iter().map(|key| key.entry.clone()).collect();
@@ -105,10 +105,16 @@ impl Arguments {
 
 /// Waits until nobody else changes the file: two at once would each write the keys without the other's. Its folder is locked,
 /// because the file itself is replaced; the lock ends with the process, however that ends.
-fn turn(path: &Path) -> anyhow::Result<File> {
+fn turn(path: &Path, stderr: &mut impl Write) -> anyhow::Result<File> {
     let path = fs::canonicalize(path)?;
     let folder = path.parent().context("it has no folder")?;
-    let lock = || File::open(folder).and_then(|folder| folder.lock().map(|()| folder));
+    let mut lock = || {
+        let locked = File::open(folder)?;
+        if let Err(TryLockError::WouldBlock) = locked.try_lock() {
+            writeln!(stderr, "waiting for whoever has locked {}", folder.display())?;
+        }
+        locked.lock().map(|()| locked)
+    };
     lock().with_context(|| format!("cannot lock {}", folder.display()))
 }
 
