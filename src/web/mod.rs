@@ -58,14 +58,15 @@ impl Web {
             Box::pin(look_up(&held, peer, parts, route, &mut moment)).await;
             gate = Guard::from_inner(held);
         }
-        gate.contained(
+        let answer = gate.contained(
             route.as_str(),
             || {
                 let asker = drawn.and_then(|()| trusted(&gate, parts, peer));
                 answer(&gate, asker, parts, route, form.as_deref(), &moment)
             },
             || write::failure(route),
-        )
+        );
+        if parts.method == Method::HEAD { write::without_body(answer) } else { answer }
     }
 }
 

@@ -1,15 +1,11 @@
 //! Writes the answers of the http listener. Which statuses a proxy takes for what differs by family, so each face has one
 //! function that chooses them, and none can let a refusal out as that family's success.
 
-use std::pin::Pin;
-use std::task::{Context, Poll};
-
 use axum::body::{Body, HttpBody};
 use axum::http::header::{ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, ETAG, VARY};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
 use bytes::Bytes;
-use smallvec::SmallVec;
 
 use super::route::Route;
 use crate::gate::{self, Answer, Decision, Verdict};
@@ -84,6 +80,16 @@ pub(super) fn plain(status: u16) -> Response {
     write(status.as_u16(), &text.header("cache-control", "no-store"))
 }
 
+/// Takes the body out of an answer to HEAD, which says all the same how long it would be (RFC 9110, 9.3.2). Over HTTP/2 nobody
+/// else does.
+pub(super) fn without_body(mut out: Response) -> Response {
+    if let Some(length) = out.body().size_hint().exact().filter(|length| *length > 0) {
+        out.headers_mut().entry(CONTENT_LENGTH).or_insert(length.into());
+    }
+    *out.body_mut() = Body::empty();
+    out
+}
+
 /// For a method that `/auth/*` does not have.
 pub(super) fn method_not_allowed() -> Response {
     let mut out = plain(405);
@@ -95,18 +101,10 @@ pub(super) fn method_not_allowed() -> Response {
 fn verdict_only(status: StatusCode, decision: &Decision<'_>) -> Response {
     let mut out = Response::new(Body::empty());
     *out.status_mut() = status;
-    // The values share one piece of memory, and the map does not grow.
-    let (mut names, mut texts) = (SmallVec::<[_; 5]>::new(), Vec::with_capacity(128));
     decision.each_header(|name, text| {
-        let start = texts.len();
-        texts.extend_from_slice(&text.as_bytes()[..text.len().min(MAX_VALUE)]);
-        names.push((name, start..texts.len()));
+        let text = Bytes::copy_from_slice(&text.as_bytes()[..text.len().min(MAX_VALUE)]);
+        out.headers_mut().insert(HeaderName::from_static(name), value(text));
     });
-    let texts = Bytes::from(texts);
-    *out.headers_mut() = HeaderMap::with_capacity(names.len() + 2);
-    for (name, at) in names {
-        out.headers_mut().insert(HeaderName::from_static(name), value(texts.slice(at)));
-    }
     out.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("private, no-store"));
     out.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
     out
@@ -115,11 +113,9 @@ fn verdict_only(status: StatusCode, decision: &Decision<'_>) -> Response {
 /// Writes what a visitor gets, under the status that the face makes of it.
 fn write(status: u16, response: &gate::Response) -> Response {
     let body = response.body();
-    let mut out = Response::new(if body.is_empty() { Body::empty() } else { Body::from(body.clone()) });
+    let none = body.is_empty() || matches!(status, 204 | 304);
+    let mut out = Response::new(if none { Body::empty() } else { Body::from(body.clone()) });
     *out.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    if matches!(status, 204 | 304) {
-        *out.body_mut() = Body::new(NoContent);
-    }
     for (name, text) in response.headers() {
         out.headers_mut()
             .append(HeaderName::from_static(name), value(Bytes::copy_from_slice(text.as_bytes())));
@@ -130,25 +126,6 @@ fn write(status: u16, response: &gate::Response) -> Response {
 /// A value without control bytes, as the gate gives them, always is one.
 fn value(text: Bytes) -> HeaderValue {
     HeaderValue::from_maybe_shared(text).unwrap_or(HeaderValue::from_static("-"))
-}
-
-/// The body of a 204 or 304: not "zero bytes long", which would be announced as `content-length: 0`, but none (RFC 9110, 8.6).
-struct NoContent;
-
-impl HttpBody for NoContent {
-    type Data = Bytes;
-    type Error = std::convert::Infallible;
-
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<Option<Result<hyper::body::Frame<Bytes>, Self::Error>>> {
-        Poll::Ready(None)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        true
-    }
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ mod clock;
 mod explain;
 mod faults;
 mod grpc;
+mod http2;
 mod lookups;
 mod parity;
 mod reload;
