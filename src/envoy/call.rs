@@ -14,6 +14,7 @@ use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt as _;
 use hyper::body::{Body as HttpBody, Frame};
 use tonic::Status;
+use tonic::metadata::MetadataValue;
 
 /// What stands before a message: whether it is compressed, and its length in four bytes.
 const PREFIX: usize = 5;
@@ -68,7 +69,13 @@ fn announced(start: &[u8], most: usize) -> Result<Option<usize>, Status> {
             }
             length => Ok(Some(length)),
         },
-        Some(_) => Err(Status::unimplemented("the message is compressed; only identity is read")),
+        // What we could read instead has to be said with it.
+        Some([1, ..]) => {
+            let mut status = Status::unimplemented("the message is compressed; only identity is read");
+            status.metadata_mut().insert("grpc-accept-encoding", MetadataValue::from_static("identity"));
+            Err(status)
+        }
+        Some([flag, ..]) => Err(Status::internal(format!("{flag} is no flag of a message"))),
     }
 }
 
@@ -171,14 +178,15 @@ mod tests {
     #[tokio::test]
     async fn what_is_no_single_message_is_refused() {
         let framed = |of: usize| framed(0, |out| out.resize(PREFIX + of, 1));
-        let mut compressed = framed(3);
-        compressed[0] = 1;
+        let flagged = |flag: u8| [&[flag], &framed(3)[1..]].concat();
         for (body, want) in [
             (vec![], Code::InvalidArgument),
             (vec![0; 4], Code::InvalidArgument),
             (framed(9)[..13].to_vec(), Code::InvalidArgument),
             ([framed(1), framed(1)].concat(), Code::InvalidArgument),
-            (compressed, Code::Unimplemented),
+            (flagged(1), Code::Unimplemented),
+            (flagged(2), Code::Internal),
+            (flagged(255), Code::Internal),
             (framed(101), Code::OutOfRange),
             (vec![0, 255, 255, 255, 255], Code::OutOfRange),
         ] {

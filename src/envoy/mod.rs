@@ -11,7 +11,7 @@ use axum::http::{HeaderMap, HeaderValue};
 use axum::response::Response;
 use bytes::Bytes;
 use hyper::body::Body;
-use tonic::Status;
+use tonic::{Code, Status};
 
 use crate::clock::Clock;
 use crate::gate::{Face, Gate, Live, Moment, TOKEN};
@@ -32,7 +32,7 @@ pub const CHECK: &str = "/envoy.service.auth.v3.Authorization/Check";
 /// The metadata of a call by which a proxy says that the request is not to be remembered: `off`.
 const LEARN: &str = "x-tollgate-learn";
 
-/// The service that Envoy asks. What a question says is read where it lies, and nothing of it is copied.
+/// The service that Envoy asks. What a question says is read where it lies.
 #[derive(Clone, Debug)]
 pub struct Authorization {
     live: Live,
@@ -54,7 +54,15 @@ impl Authorization {
             Ok(message) => self.reply(peer, metadata, &message).await,
             Err(status) => Err(status),
         };
-        reply.map_or_else(|status| status.into_http(), call::reply)
+        match reply {
+            Ok(reply) => call::reply(reply),
+            Err(status) => {
+                if status.code() != Code::Cancelled {
+                    self.live.load().state().metrics.undecided("message");
+                }
+                status.into_http()
+            }
+        }
     }
 
     async fn reply(&self, peer: Peer, metadata: &HeaderMap, message: &[u8]) -> Result<Vec<u8>, Status> {

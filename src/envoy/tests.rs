@@ -61,6 +61,13 @@ async fn ask(live: &Live, target: &str) -> (i32, i32) {
     (response.status.unwrap_or_default().code, status)
 }
 
+#[test]
+fn the_names_are_those_that_envoy_publishes() {
+    use envoy_types::pb::envoy::service::auth::v3::authorization_server::SERVICE_NAME;
+    assert_eq!(SERVICE, SERVICE_NAME);
+    assert_eq!(CHECK, format!("/{SERVICE_NAME}/Check"));
+}
+
 #[tokio::test]
 async fn a_panic_ends_one_question_and_allows_nothing() {
     let live = live();
