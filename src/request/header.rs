@@ -36,13 +36,6 @@ pub struct Headers<'a> {
     crowded: bool,
 }
 
-/// Equal for names that are equal without regard to case, and seldom for others: the length, and three of the bytes.
-fn tag(name: &[u8]) -> u32 {
-    let byte = |at: usize| name.get(at).map_or(0, |byte| byte | 0x20);
-    let length = name.len();
-    u32::from_le_bytes([length as u8, byte(0), byte(length / 2), byte(length.saturating_sub(1))])
-}
-
 /// What a header that may stand only once says.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Single<'a> {
@@ -111,6 +104,13 @@ impl<'a> Headers<'a> {
         let Some(first) = values.next() else { return Single::Absent };
         if values.all(|v| v == first) { Single::One(first) } else { Single::Conflict }
     }
+}
+
+/// Equal for names that are equal without regard to case, and seldom for others: the length, and three of the bytes.
+fn tag(name: &[u8]) -> u32 {
+    let byte = |at: usize| name.get(at).map_or(0, |byte| byte | 0x20);
+    let length = name.len();
+    u32::from_le_bytes([length as u8, byte(0), byte(length / 2), byte(length.saturating_sub(1))])
 }
 
 impl<'a> FromIterator<(&'a [u8], &'a [u8])> for Headers<'a> {
