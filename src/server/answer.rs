@@ -11,7 +11,6 @@ use axum::response::{IntoResponse, Response};
 use hyper::body::Incoming;
 use hyper::http::request::Parts;
 use hyper::{Request, StatusCode};
-use tonic::Code;
 use tower::Service as _;
 
 use super::connection::Serving;
@@ -21,24 +20,25 @@ use crate::web::Web;
 
 /// What answers the requests of a listener.
 #[derive(Clone, Debug)]
-pub(super) enum Service {
-    /// Envoy's questions, and what else speaks gRPC: whether we are well.
-    Grpc(Authorization, Router),
+pub(super) enum Answers {
+    /// Envoy's questions, and whether we are well.
+    Grpc { authorization: Authorization, health: Router },
     /// The other faces and the public prefix.
     Http(Web),
-    /// Everything that is asked seldom. Connections carry their [`Peer`] as an extension.
+    /// Whatever is asked seldom. Requests carry their [`Peer`] as an extension.
     Routes(Router),
 }
 
-impl Service {
+impl Answers {
     async fn answer(&self, peer: Peer, head: &Parts, mut body: Incoming) -> Response {
         let router = match self {
-            Self::Grpc(authorization, _) if head.uri.path() == envoy::CHECK => {
+            Self::Grpc { authorization, .. } if head.uri.path() == envoy::CHECK => {
                 return authorization.check(peer, &head.headers, &mut body).await;
             }
             Self::Http(web) => return web.serve(peer, head, &mut body).await,
-            Self::Grpc(_, router) | Self::Routes(router) => router,
+            Self::Grpc { health: router, .. } | Self::Routes(router) => router,
         };
+        // The copy of the head is the price of what is asked seldom.
         let mut request = Request::from_parts(head.clone(), body);
         request.extensions_mut().insert(peer);
         // In a box, so that those above do not carry the room for it.
@@ -50,7 +50,8 @@ impl Service {
 /// Answers a request. What takes longer than it may is given up with 408, and what panics with 500: to a proxy that asks, each
 /// is "cannot decide" or a refusal, and none is an allow.
 ///
-/// What this future holds is moved several times before it is polled, so that it holds nothing twice.
+/// What this future holds is moved some five times before it is polled, so that it holds nothing twice: as plain nested futures it
+/// had 3,520 bytes in place of 952.
 pub(super) fn to(
     serving: Arc<Serving>,
     peer: Peer,
@@ -59,7 +60,7 @@ pub(super) fn to(
     let (head, body) = request.into_parts();
     async move {
         let metrics = &serving.state.metrics;
-        let mut answer = pin!(serving.service.answer(peer, &head, body));
+        let mut answer = pin!(serving.answers.answer(peer, &head, body));
         // `None` where it panics.
         let mut caught = |cx: &mut Context<'_>| {
             let polled = catch_unwind(AssertUnwindSafe(|| answer.as_mut().poll(cx)));
@@ -71,12 +72,7 @@ pub(super) fn to(
             Poll::Pending => tokio::time::timeout(serving.patience, poll_fn(caught)).await,
         };
         match answered {
-            Ok(Some(response)) => {
-                if not_understood(&response) {
-                    metrics.undecided("message");
-                }
-                response
-            }
+            Ok(Some(response)) => response,
             Ok(None) => {
                 metrics.panics.inc();
                 tracing::error!("panicked over a request; it gets no answer but 500");
@@ -88,12 +84,4 @@ pub(super) fn to(
             }
         }
     }
-}
-
-/// Whether gRPC refused a message as too large or as none.
-fn not_understood(response: &Response) -> bool {
-    let status = response.headers().get("grpc-status");
-    status.is_some_and(|status| {
-        matches!(Code::from_bytes(status.as_bytes()), Code::InvalidArgument | Code::OutOfRange)
-    })
 }

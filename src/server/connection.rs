@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::answer::{self, Service};
+use super::answer::{self, Answers};
 use super::bind::Listener;
 use super::end::Vital;
 use super::joined::Joined;
@@ -50,7 +50,7 @@ const SAID: Duration = Duration::from_secs(10);
 #[derive(Clone)]
 pub(super) struct Serving {
     pub(super) speaks: Speaks,
-    pub(super) service: Service,
+    pub(super) answers: Answers,
     /// How long a request may take.
     pub(super) patience: Duration,
     /// Ends accepting, and every connection after what it has begun.
@@ -152,7 +152,8 @@ impl Serving {
         });
         let streams = Streams::new(self.tasks.clone());
         let http = caps::builder(self.speaks, strangers, streams.clone());
-        let mut connection = pin!(http.serve_connection(TokioIo::new(Joined(stream)), service));
+        let stream = Joined { stream, joins: self.speaks == Speaks::Http2 };
+        let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));
         // What has arrived is answered even if the end has come, hence the order.
         let ended = tokio::select! {
             biased;

@@ -1,4 +1,4 @@
-//! The thread on which gates are made and freed, one after the other. One that lives on, since an allocator gives a thread's pages to
+//! The thread on which gates are made anew and freed, one after the other. One that lives on, since an allocator gives a thread's pages to
 //! that thread again, and those of a thread that has ended to nobody in particular: a process that reloads would grow in steps.
 
 use std::io;
@@ -10,12 +10,14 @@ use tokio::sync::oneshot;
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// A thread for work that may take long, or for ever. Started at the first need, and again where one is stuck.
+/// A thread for work that may take long, or for ever. Started at the first need, and again where one is stuck or has panicked.
+/// Nobody waits for it at the end: what it makes would be thrown away.
 #[derive(Debug, Default)]
 pub(super) struct Loader(Option<Sender<Job>>);
 
 impl Loader {
-    /// Does a piece of work and waits for it so long. A thread that is not done by then is left to itself: it ends with the work.
+    /// Does a piece of work and waits for it so long. A thread that is not done by then is left to itself and ends with the work: one
+    /// for each file that never answered.
     pub(super) async fn run<T: Send + 'static>(
         &mut self,
         patience: Duration,

@@ -37,7 +37,7 @@ pub use bind::{Addresses, BindError};
 pub use end::Stop;
 pub use reload::gate;
 
-use answer::Service;
+use answer::Answers;
 
 use crate::admin::{self, Admin};
 use crate::clock::Clock;
@@ -194,7 +194,7 @@ impl Server {
             for (door, router) in doors {
                 let serving = Serving {
                     speaks: Speaks::Both,
-                    service: Service::Routes(router),
+                    answers: Answers::Routes(router),
                     patience: caps::ANSWER_ADMIN,
                     stop: end.stop.clone(),
                     tasks: tasks.clone(),

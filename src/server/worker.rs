@@ -8,7 +8,7 @@ use tokio_util::task::TaskTracker;
 use tonic::service::Routes;
 use tonic_health::ServingStatus;
 
-use super::answer::Service;
+use super::answer::Answers;
 use super::bind::Doors;
 use super::connection::{Serving, Speaks};
 use super::end::{self, End, Work};
@@ -66,12 +66,12 @@ async fn serve(doors: Doors, live: Live, clock: Clock, places: Arc<Places>, end:
     // The one service that a proxy may ask for by name; the empty name is the whole listener.
     reporter.set_service_status(envoy::SERVICE, ServingStatus::Serving).await;
     let health = Routes::new(health).prepare().into_axum_router();
-    let grpc = Service::Grpc(Authorization::new(live.clone(), clock.clone()), health);
-    let http = Service::Http(Web::new(live.clone(), clock));
-    for (door, speaks, service) in [(doors.grpc, Speaks::Http2, grpc), (doors.http, Speaks::Both, http)] {
+    let grpc = Answers::Grpc { authorization: Authorization::new(live.clone(), clock.clone()), health };
+    let http = Answers::Http(Web::new(live.clone(), clock));
+    for (door, speaks, answers) in [(doors.grpc, Speaks::Http2, grpc), (doors.http, Speaks::Both, http)] {
         let serving = Serving {
             speaks,
-            service,
+            answers,
             patience: caps::ANSWER,
             stop: end.stop.clone(),
             tasks: tasks.clone(),

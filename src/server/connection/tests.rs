@@ -15,30 +15,32 @@ const POLICY: &str = "version: tollgate/v1\ndefault: ALLOW\nbots: [{name: x, act
 /// Has a peer talk to one connection of a listener; how long that takes is told by the runtime's clock, which jumps to whatever
 /// happens next.
 fn talk<T: Future>(speaks: Speaks, peer: impl FnOnce(DuplexStream, Arc<State>) -> T) -> T::Output {
-    talk_to(speaks, |live| service(speaks, live), |stream, state, _| peer(stream, state))
+    talk_to(speaks, |live| answers(speaks, live), |stream, state, _| peer(stream, state))
 }
 
-fn service(speaks: Speaks, live: Live) -> Service {
+fn answers(speaks: Speaks, live: Live) -> Answers {
     match speaks {
-        Speaks::Both => Service::Http(Web::new(live, Clock::System)),
-        Speaks::Http2 => Service::Grpc(Authorization::new(live, Clock::System), Router::new()),
+        Speaks::Both => Answers::Http(Web::new(live, Clock::System)),
+        Speaks::Http2 => {
+            Answers::Grpc { authorization: Authorization::new(live, Clock::System), health: Router::new() }
+        }
     }
 }
 
 fn talk_to<T: Future>(
     speaks: Speaks,
-    service: impl FnOnce(Live) -> Service,
+    answers: impl FnOnce(Live) -> Answers,
     peer: impl FnOnce(DuplexStream, Arc<State>, CancellationToken) -> T,
 ) -> T::Output {
     let loaded = config::load(&Sources { policy: Some(("a policy", POLICY)), ..Sources::default() }).unwrap();
     let (gate, _runtime) = crate::server::gate(loaded).unwrap();
     let state = gate.state().clone();
     let live: Live = Arc::new(arc_swap::ArcSwap::from_pointee(gate));
-    let service = service(live);
+    let answers = answers(live);
     let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
     let serving = Arc::new(Serving {
         speaks,
-        service,
+        answers,
         patience: caps::ANSWER,
         stop: stop.clone(),
         tasks: tasks.clone(),
@@ -169,6 +171,7 @@ fn a_question_whose_message_does_not_come_is_given_up() {
             if drip {
                 // Reading and writing at once needs no more than frames that are there already.
                 drop(answered);
+                stream.write_all(b"\x00\x00\x05\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x64").await.unwrap();
                 while !undecided(&state, "body") {
                     stream.write_all(b"\x00\x00\x01\x00\x00\x00\x00\x00\x01\x00").await.unwrap();
                     sleep(Duration::from_secs(1)).await;
@@ -209,7 +212,7 @@ fn who_speaks_up_just_behind_the_end_is_answered() {
     ] {
         talk_to(
             speaks,
-            |live| service(speaks, live),
+            |live| answers(speaks, live),
             |mut stream, state, stop| async move {
                 sleep(Duration::from_secs(1)).await;
                 stop.cancel();
@@ -234,7 +237,7 @@ fn who_says_nothing_behind_the_end_is_left() {
     for speaks in [Speaks::Both, Speaks::Http2] {
         talk_to(
             speaks,
-            |live| service(speaks, live),
+            |live| answers(speaks, live),
             |stream, _, stop| async move {
                 stop.cancel();
                 assert_eq!(to_the_end(stream).await.1, 0, "{speaks:?}");
@@ -257,7 +260,7 @@ fn a_peer_that_is_gone_without_a_word_is_missed() {
 /// Whatever a listener serves, the admin's API included.
 #[test]
 fn a_panic_ends_one_request_and_the_connection_goes_on() {
-    let service = |_| {
+    let answers = |_| {
         let answer = |request: Request<axum::body::Body>| async move {
             assert!(request.uri().path() != "/panic", "struck");
             // One that has waited before it panics is polled by the connection again.
@@ -265,9 +268,9 @@ fn a_panic_ends_one_request_and_the_connection_goes_on() {
             assert!(request.uri().path() != "/panic/later", "struck");
             "all is well"
         };
-        Service::Routes(Router::new().fallback(answer))
+        Answers::Routes(Router::new().fallback(answer))
     };
-    talk_to(Speaks::Both, service, |mut stream, state, _| async move {
+    talk_to(Speaks::Both, answers, |mut stream, state, _| async move {
         let mut panics = 0;
         for (path, status) in [("/", 200), ("/panic", 500), ("/", 200), ("/panic/later", 500), ("/", 200)] {
             let request = format!("GET {path} HTTP/1.1\r\nhost: a.example\r\n\r\n");
