@@ -1,5 +1,5 @@
-//! What a gate costs that decides nothing: a gRPC server that says OK and an HTTP server that says 200, on the stack, the
-//! runtime, the allocator and the settings of HTTP that Tollgate has (`src/server/`). Prints its addresses as Tollgate does.
+//! What a gate costs that decides nothing: a gRPC server that says OK and an HTTP server that says 200, as one writes them with tonic and
+//! axum, on the runtime, the allocator and the time limits that Tollgate has (`src/server/`). Prints its addresses as Tollgate does.
 
 use std::convert::Infallible;
 use std::io;
@@ -33,7 +33,7 @@ impl Authorization for AlwaysOk {
     }
 }
 
-/// The settings of Tollgate's connections.
+/// The time limits and the most usual caps of Tollgate's connections.
 fn builder(http2_only: bool) -> Builder<TokioExecutor> {
     let mut http = Builder::new(TokioExecutor::new());
     http.http1()

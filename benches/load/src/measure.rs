@@ -22,7 +22,7 @@ const EXTRA: u32 = 5;
 /// How much time a point may take.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Effort {
-    /// Flat out, so that what is touched for the first time is not measured: memory for visitors, caches, connections.
+    /// Flat out and not measured: what is touched for the first time, most of the memory for visitors among it, costs more.
     pub(crate) warm_up: Duration,
     /// Flat out again, to know where to look.
     pub(crate) burst: Duration,
@@ -105,7 +105,8 @@ impl Subject<'_> {
         self.crew.try_once(&self.script).await?;
         self.weigh(start, &mut round);
 
-        self.run(Pace::FlatOut, effort.warm_up).await;
+        let (cold, _) = self.run(Pace::FlatOut, effort.warm_up).await;
+        ensure!(cold.failed() == 0, "visits fail while it is cold: {:?}", cold.faults);
         let (flat_out, cost) = self.run(Pace::FlatOut, effort.burst).await;
         round.flat_out = flat_out.rate();
         round.cost_flat_out = cost;
