@@ -354,7 +354,7 @@ fn the_pages_that_the_readme_shows_can_be_looked_at() {
 fn steps_that_are_taken_at_once_take_turns() {
     let folder = folder();
     assert_eq!(run(&folder, &["keygen", "--file", "keys.yaml"]).0, 0);
-    let held = fs::File::open(folder.path()).expect("it is ours");
+    let held = fs::File::open(folder.path().join("keys.yaml")).expect("it is ours");
     held.lock().expect("nobody else has it");
     let mut step = tollgate(folder.path(), &["keygen", "--file", "keys.yaml", "--add"]);
     let mut step = step.stderr(Stdio::piped()).spawn().expect("the program starts");
@@ -362,9 +362,11 @@ fn steps_that_are_taken_at_once_take_turns() {
     let mut line = || said.next().expect("it goes on").expect("it is text");
     assert!(line().starts_with("waiting for whoever has locked "));
     let text = || fs::read_to_string(folder.path().join("keys.yaml")).expect("it is ours");
-    // What the other one wrote meanwhile is not lost.
+    // What the other one puts in its place meanwhile is not lost.
     let other = text().replace("\n", " # the other's\n");
-    write(&folder, "keys.yaml", &other);
+    write(&folder, "fresh", &other);
+    fs::set_permissions(folder.path().join("fresh"), fs::Permissions::from_mode(0o600)).expect("it is ours");
+    fs::rename(folder.path().join("fresh"), folder.path().join("keys.yaml")).expect("it is ours");
     drop(held);
     assert!(step.wait().expect("it ends").success());
     assert!(text().contains("the other's") && text().contains("id: 1"), "{}", text());

@@ -103,19 +103,20 @@ impl Arguments {
     }
 }
 
-/// Waits until nobody else changes the file: two at once would each write the keys without the other's. Its folder is locked,
-/// because the file itself is replaced; the lock ends with the process, however that ends.
+/// Waits until nobody else changes the file: two at once would each write the keys without the other's. The file itself is locked,
+/// which only those can who may read keys. It is replaced by every step, so that the lock may turn out to be on one that is gone.
 fn turn(path: &Path, stderr: &mut impl Write) -> anyhow::Result<File> {
-    let path = fs::canonicalize(path)?;
-    let folder = path.parent().context("it has no folder")?;
-    let mut lock = || {
-        let locked = File::open(folder)?;
-        if let Err(TryLockError::WouldBlock) = locked.try_lock() {
-            writeln!(stderr, "waiting for whoever has locked {}", folder.display())?;
+    loop {
+        let file = File::open(path)?;
+        if let Err(TryLockError::WouldBlock) = file.try_lock() {
+            writeln!(stderr, "waiting for whoever has locked {}", path.display())?;
         }
-        locked.lock().map(|()| locked)
-    };
-    lock().with_context(|| format!("cannot lock {}", folder.display()))
+        file.lock().with_context(|| format!("cannot lock {}", path.display()))?;
+        let (ours, now) = (file.metadata()?, fs::metadata(path)?);
+        if (ours.dev(), ours.ino()) == (now.dev(), now.ino()) {
+            return Ok(file);
+        }
+    }
 }
 
 fn make() -> anyhow::Result<Secret> {
