@@ -45,12 +45,15 @@ impl Authorization {
         Self { live, clock }
     }
 
-    /// Answers a call of [`CHECK`] by this peer. Of the body no more is read than the message may have.
+    /// Answers a call of [`CHECK`] by this peer. Of the body no more is read than a message may have.
     pub async fn check<B>(&self, peer: Peer, metadata: &HeaderMap, body: &mut B) -> Response
     where
         B: Body<Data = Bytes> + Unpin,
     {
-        let reply = match call::message(body, MAX_MESSAGE).await {
+        // What somebody says who may not ask is neither kept nor read: refusing costs nothing.
+        let may_ask = trusted(&self.live.load(), metadata, peer).is_ok();
+        let message = if may_ask { call::message(body, MAX_MESSAGE).await } else { Ok(Bytes::new()) };
+        let reply = match message {
             Ok(message) => self.reply(peer, metadata, &message).await,
             Err(status) => Err(status),
         };
@@ -80,7 +83,7 @@ impl Authorization {
             Face::Grpc.as_str(),
             || {
                 let asker = drawn.and_then(|()| trusted(&gate, metadata, peer));
-                // What somebody says who may not ask is not read: refusing costs nothing.
+                // Nor is what was said before a reload took the right away.
                 let message = if asker.is_ok() { message } else { &[] };
                 let mut question = Question::default();
                 question.read(message).ok_or_else(unreadable)?;
