@@ -41,7 +41,7 @@ const WINDOW: (u32, u32) = (MAX_MESSAGE as u32, 1024 * 1024);
 const MAX_FRAME: u32 = 16 * 1024;
 /// Bytes of answers that a stream may have waiting for its peer: the largest page is half of it.
 const MAX_UNSENT: usize = 128 * 1024;
-/// Requests of one HTTP/2 connection that are answered in its turn, some tenths of a millisecond to one; other connections wait
+/// Requests of one HTTP/2 connection that are answered in its turn, some tenths of a millisecond of usual ones; other connections wait
 /// meanwhile, and further requests for a turn of their own.
 pub(super) const TURN: usize = 64;
 /// How often a silent HTTP/2 peer is asked whether it is still there, and how long it may take to say so.
@@ -108,6 +108,7 @@ mod tests {
             ("bytes on the way, ", vec![kib(WINDOW.0 as usize), format!("{} MiB", WINDOW.1 >> 20)]),
             ("answers waiting ", vec![kib(MAX_UNSENT)]),
             ("requests of a connection answered ", vec![TURN.to_string()]),
+            ("reloads that are stuck ", vec![super::super::loader::MAX_STUCK.to_string()]),
             ("an HTTP/2 peer that is gone ", vec![seconds(PING.0), seconds(PING.1)]),
             ("a question of Envoy's ", vec![kib(MAX_MESSAGE)]),
             ("headers of a visitor ", vec![format!("{MAX_HEADERS} lines")]),

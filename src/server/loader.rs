@@ -2,22 +2,29 @@
 //! that thread again, and those of a thread that has ended to nobody in particular: a process that reloads would grow in steps.
 
 use std::io;
+use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
 use std::thread;
 use std::time::Duration;
 
 use tokio::sync::oneshot;
 
+/// So many threads may be stuck at once. Reloads are an operator's, but a share whose server is gone is asked again and again.
+pub(super) const MAX_STUCK: usize = 16;
+
 type Job = Box<dyn FnOnce() + Send>;
 
 /// A thread for work that may take long, or for ever. Started at the first need, and again where one is stuck or has panicked.
 /// Nobody waits for it at the end: what it makes would be thrown away.
 #[derive(Debug, Default)]
-pub(super) struct Loader(Option<Sender<Job>>);
+pub(super) struct Loader {
+    thread: Option<Sender<Job>>,
+    /// Held by every thread that has not ended.
+    threads: Arc<()>,
+}
 
 impl Loader {
-    /// Does a piece of work and waits for it so long. A thread that is not done by then is left to itself and ends with the work: one
-    /// for each file that never answered.
+    /// Does a piece of work and waits for it so long. A thread that is not done by then is left to itself and ends with the work.
     pub(super) async fn run<T: Send + 'static>(
         &mut self,
         patience: Duration,
@@ -30,7 +37,7 @@ impl Loader {
         match tokio::time::timeout(patience, outcome).await {
             Ok(outcome) => outcome.map_err(|_| "loading ended early".to_owned()),
             Err(_) => {
-                self.0 = None;
+                self.thread = None;
                 Err(format!("loading took more than {} s: a file does not answer", patience.as_secs()))
             }
         }
@@ -39,19 +46,24 @@ impl Loader {
     /// Does a piece of work when those before it are done.
     pub(super) fn later(&mut self, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
         let mut job: Job = Box::new(work);
-        if let Some(thread) = &self.0 {
+        if let Some(thread) = &self.thread {
             match thread.send(job) {
                 Ok(()) => return Ok(()),
                 // It panicked; its successor does this.
                 Err(unsent) => job = unsent.0,
             }
         }
+        if Arc::strong_count(&self.threads) > MAX_STUCK {
+            return Err(io::Error::other(format!("{MAX_STUCK} are stuck in files that do not answer")));
+        }
         let (thread, jobs) = mpsc::channel::<Job>();
         drop(thread.send(job));
-        thread::Builder::new()
-            .name("loader".to_owned())
-            .spawn(move || jobs.into_iter().for_each(|job| job()))?;
-        self.0 = Some(thread);
+        let here = self.threads.clone();
+        thread::Builder::new().name("loader".to_owned()).spawn(move || {
+            jobs.into_iter().for_each(|job| job());
+            drop(here);
+        })?;
+        self.thread = Some(thread);
         Ok(())
     }
 }
@@ -99,5 +111,22 @@ mod tests {
             }
         };
         assert_ne!(second, third);
+    }
+    #[tokio::test]
+    async fn so_many_are_stuck_and_no_more() {
+        let mut loader = Loader::default();
+        let (release, stuck) = mpsc::channel::<()>();
+        let stuck = Arc::new(std::sync::Mutex::new(stuck));
+        for _ in 0..MAX_STUCK {
+            let stuck = stuck.clone();
+            let late = loader.run(Duration::ZERO, move || drop(stuck.lock().map(|stuck| stuck.recv()))).await;
+            assert!(late.unwrap_err().contains("does not answer"));
+        }
+        let refused = loader.run(LONG, here).await.unwrap_err();
+        assert_eq!(refused, "cannot start a thread: 16 are stuck in files that do not answer");
+        drop(release);
+        while loader.run(LONG, here).await.is_err() {
+            thread::yield_now();
+        }
     }
 }
