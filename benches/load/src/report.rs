@@ -133,7 +133,7 @@ fn markdown(circumstances: &Circumstances, outcome: &Outcome, verdicts: &str) ->
         "Capacity",
         &format!(
             "Visits a second on one core, 99 of 100 within {LIMIT_MS:.0} ms of when they were due; in brackets, of what an always-OK server \
-             on the same stack does. A visit is one request, but for `solved` (request, page, answer, request)."
+             does. A visit is one request, but for `solved` (request, page, answer, request)."
         ),
         capacities(points),
     );
