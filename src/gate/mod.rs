@@ -64,7 +64,7 @@ pub struct Gate {
     /// What a challenge may say when it comes back.
     challenge_limits: challenge::Limits,
     cookie: Cookie,
-    pages: Pages,
+    pages: Arc<Pages>,
     state: Arc<State>,
 }
 
@@ -114,7 +114,7 @@ impl Gate {
             max_wait_level: settings.wait.max_level,
         };
         let cookie = Cookie::compile(&settings.cookie)?;
-        let pages = Pages::new(&settings.page, &settings.prefix)?;
+        let pages = state.pages(&settings.page, &settings.prefix)?;
         let asks_asn = all.iter().any(|named| named.policy.asks_asn());
         Ok(Self { settings, ring, policies, all, asks_asn, challenge_limits, cookie, pages, state })
     }

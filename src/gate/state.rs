@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use prometheus_client::metrics::counter::Counter;
@@ -14,6 +14,7 @@ use super::log::Lines;
 use super::{Decision, Face, Settings, Verdict};
 use crate::behaviour::{Signal, Signals};
 use crate::challenge::canary;
+use crate::challenge::page::{self, PageError, Pages};
 use crate::clock::{Clock, Steps, Timestamp};
 use crate::crypto::Kind;
 use crate::memory::{Alarm, Counted, Limit, Memory, Pace};
@@ -46,6 +47,8 @@ pub struct State {
     /// The second of the last line about something an attacker can cause at will.
     warned: AtomicU64,
     pub(super) lines: Lines,
+    /// Those of the gate made last, while it lives.
+    pages: Mutex<Weak<Pages>>,
     /// Whether it was said that clearances go out over plain HTTP.
     told_of_http: AtomicBool,
     steps: Mutex<Steps>,
@@ -78,10 +81,23 @@ impl State {
             wait: Pace::new(settings.limits.wait),
             warned: AtomicU64::new(0),
             lines: Lines::default(),
+            pages: Mutex::default(),
             told_of_http: AtomicBool::new(false),
             steps: Mutex::default(),
             load: Default::default(),
         }
+    }
+
+    /// The pages for a gate: those of the gate before where they are no different. They are most of a gate's memory, and a reload
+    /// seldom changes them.
+    pub(super) fn pages(&self, settings: &page::Settings, prefix: &str) -> Result<Arc<Pages>, PageError> {
+        let mut held = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(pages) = held.upgrade().filter(|pages| pages.are_of(settings, prefix)) {
+            return Ok(pages);
+        }
+        let pages = Arc::new(Pages::new(settings, prefix)?);
+        *held = Arc::downgrade(&pages);
+        Ok(pages)
     }
 
     /// Takes note of this machine's load averages of one, five and fifteen minutes.

@@ -56,6 +56,21 @@ pub(super) fn gate() -> Gate {
     gate_with(|_| {})
 }
 
+#[test]
+fn pages_are_made_anew_only_where_they_differ() {
+    let first = gate();
+    let with = |change: fn(&mut Settings)| {
+        let mut settings = first.settings.clone();
+        change(&mut settings);
+        first.state.pages(&settings.page, &settings.prefix).unwrap()
+    };
+    assert!(Arc::ptr_eq(&first.pages, &with(|_| {})));
+    let branded = with(|settings| settings.page.name = Some("Example".into()));
+    let moved = with(|settings| settings.prefix = "/other/".into());
+    assert!(!Arc::ptr_eq(&first.pages, &branded) && !Arc::ptr_eq(&branded, &moved));
+    assert!(Arc::ptr_eq(&moved, &with(|settings| settings.prefix = "/other/".into())));
+}
+
 pub(super) fn at(second: u64, seed: u8) -> Moment {
     Moment {
         now: Timestamp::from_seconds(START + second),

@@ -107,6 +107,11 @@ impl Pages {
         })
     }
 
+    /// Whether these are the pages of such settings, so that others would be no different.
+    pub fn are_of(&self, settings: &Settings, prefix: &str) -> bool {
+        self.settings == *settings && self.prefix == prefix
+    }
+
     /// The page that lets a browser pay, or wait where scripts are off.
     pub fn challenge(&self, view: &ChallengeView<'_>) -> Page {
         let (place, language) = self.language(view.accept_language);

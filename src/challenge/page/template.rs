@@ -29,7 +29,7 @@ pub const BUILT_IN: &str = include_str!("assets/page.html");
 const MAX_BYTES: usize = 64 * 1024;
 
 /// The operator's own template: it compiles, and shows every state of the pages with all that it takes to get through.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Template(String);
 
 /// Why a template cannot be used.

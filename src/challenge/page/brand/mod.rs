@@ -11,7 +11,7 @@ pub use logo::{Logo, LogoError};
 use super::Template;
 
 /// What an operator may set about the pages.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Settings {
     /// The site's name; the host of the request when missing.
     pub name: Option<String>,
