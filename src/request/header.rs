@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 pub const MAX_HEADERS: usize = 128;
 
 /// As many headers as stay on the stack: a browser sends about 20, a proxy adds about 8.
-const INLINE: usize = 40;
+const INLINE: usize = 32;
 
 /// One header line.
 #[derive(Clone, Copy)]
@@ -30,10 +30,40 @@ impl fmt::Debug for Header<'_> {
 /// The headers that count, in arrival order.
 #[derive(Clone, Debug, Default)]
 pub struct Headers<'a> {
-    list: SmallVec<[Header<'a>; INLINE]>,
-    /// For each line what is compared before its name: a request is asked for some fifteen names.
-    tags: SmallVec<[u32; INLINE]>,
+    /// Each line behind what is compared before its name.
+    list: SmallVec<[(u32, Header<'a>); INLINE]>,
+    names: Names,
+    /// Names that stand twice, as far as a filter can tell.
+    repeated: Names,
     crowded: bool,
+}
+
+/// Names of headers, as a filter: one that was added is found, and of others one in some ten. A request is asked for thirty names,
+/// of which most are not there.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Names([u64; 4]);
+
+impl Names {
+    /// Adds a name, in any case.
+    pub fn add(&mut self, name: &[u8]) {
+        self.add_tag(tag(name));
+    }
+
+    fn add_tag(&mut self, tag: u32) {
+        let (word, bit) = place(tag);
+        self.0[word] |= bit;
+    }
+
+    fn may_hold(&self, tag: u32) -> bool {
+        let (word, bit) = place(tag);
+        self.0[word] & bit != 0
+    }
+}
+
+/// A bit of 256 for a tag, by its product with a number of many bits.
+fn place(tag: u32) -> (usize, u64) {
+    let hash = tag.wrapping_mul(0x9E37_79B1) >> 24;
+    ((hash >> 6) as usize, 1 << (hash & 63))
 }
 
 /// What a header that may stand only once says.
@@ -52,15 +82,19 @@ impl<'a> Headers<'a> {
     /// and applications fold into a genuine name (`x_forwarded_for`), so that it could speak for a header that the
     /// proxy guards. Lines over [`MAX_HEADERS`] are dropped and make the list [crowded](Self::crowded).
     pub fn push(&mut self, name: &'a [u8], value: &'a [u8]) {
-        if name.is_empty() || name.iter().any(|b| matches!(b, b':' | b'_' | b'.')) {
+        if name.is_empty() || name.iter().any(|b| NEVER_COUNTS[usize::from(*b)]) {
             return;
         }
         if self.list.len() == MAX_HEADERS {
             self.crowded = true;
             return;
         }
-        self.tags.push(tag(name));
-        self.list.push(Header { name, value });
+        let tag = tag(name);
+        if self.names.may_hold(tag) {
+            self.repeated.add_tag(tag);
+        }
+        self.names.add_tag(tag);
+        self.list.push((tag, Header { name, value }));
     }
 
     /// Whether lines were dropped, so that the list must not be judged.
@@ -70,14 +104,25 @@ impl<'a> Headers<'a> {
 
     /// Every line, in arrival order.
     pub fn iter(&self) -> impl Iterator<Item = Header<'a>> {
-        self.list.iter().copied()
+        self.list.iter().map(|(_, header)| *header)
+    }
+
+    /// Every line whose name is among these, and some others.
+    pub fn among(&self, names: Names) -> impl Iterator<Item = Header<'a>> {
+        self.list.iter().filter(move |(tag, _)| names.may_hold(*tag)).map(|(_, header)| *header)
     }
 
     /// The values of every line with this name, in arrival order.
     pub fn all<'h>(&'h self, name: &'h str) -> impl Iterator<Item = &'a [u8]> + 'h {
         let (name, wanted) = (name.as_bytes(), tag(name.as_bytes()));
-        let tagged = self.tags.iter().zip(&self.list).filter(move |(tag, _)| **tag == wanted);
-        tagged.filter(|(_, header)| header.name.eq_ignore_ascii_case(name)).map(|(_, header)| header.value)
+        let most = match (self.names.may_hold(wanted), self.repeated.may_hold(wanted)) {
+            (false, _) => 0,
+            (true, false) => 1,
+            (true, true) => MAX_HEADERS,
+        };
+        let tagged = self.list.iter().filter(move |(tag, _)| *tag == wanted);
+        let named = tagged.filter(|(_, header)| header.name.eq_ignore_ascii_case(name));
+        named.map(|(_, header)| header.value).take(most)
     }
 
     /// Whether a line with this name is there, even an empty one.
@@ -105,6 +150,13 @@ impl<'a> Headers<'a> {
         if values.all(|v| v == first) { Single::One(first) } else { Single::Conflict }
     }
 }
+
+/// Bytes that a name of a line which counts does not have.
+const NEVER_COUNTS: [bool; 256] = {
+    let mut table = [false; 256];
+    (table[b':' as usize], table[b'_' as usize], table[b'.' as usize]) = (true, true, true);
+    table
+};
 
 /// Equal for names that are equal without regard to case, and seldom for others: the length, and three of the bytes.
 fn tag(name: &[u8]) -> u32 {
@@ -146,6 +198,15 @@ mod tests {
         assert_eq!(h.all("AbCdE").collect::<Vec<_>>(), [&b"1"[..], b"4"]);
         assert_eq!(h.all("axcye").collect::<Vec<_>>(), [b"2"]);
         assert_eq!(h.all("").count(), 0);
+    }
+
+    #[test]
+    fn lines_among_names_are_found() {
+        let h = headers(&[("Accept", "a"), ("host", "h"), ("cookie", "c"), ("accept", "b")]);
+        let mut names = Names::default();
+        assert_eq!(h.among(names).count(), 0);
+        names.add(b"aCCept");
+        assert_eq!(h.among(names).map(|line| line.value).collect::<Vec<_>>(), [b"a", b"b"]);
     }
 
     #[test]

@@ -16,7 +16,7 @@ use std::net::IpAddr;
 pub use address::{NetworkError, Networks, Prefix, is_public, parse_address, parse_network};
 pub use cookie::{MAX_COOKIES, cookie_values, cookies_without, joined_cookie_values};
 pub use facts::{ClientSettings, Hops, Peer, Source, gather};
-pub use header::{Header, Headers, MAX_HEADERS, Single};
+pub use header::{Header, Headers, MAX_HEADERS, Names, Single};
 pub use host::{Host, canonical_literal};
 pub use reading::Readings;
 pub use target::{MAX_TARGET, Target};

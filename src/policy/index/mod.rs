@@ -19,7 +19,7 @@ pub(super) use set::Set;
 use sieve::Sieve;
 
 use super::pattern::{Needles, text};
-use crate::request::Headers;
+use crate::request::{Headers, Names};
 
 /// The longest name of a header that rules are filed under, in bytes.
 const MAX_NAME: usize = 63;
@@ -42,8 +42,8 @@ pub(super) struct Index {
     hosts: Sieve,
     paths: Sieve,
     headers: HashMap<Box<[u8]>, Named>,
-    /// A bit for each length of a name in `headers`.
-    lengths: u64,
+    /// The names in `headers`.
+    names: Names,
     v4: PrefixMap<Ipv4Net, Vec<u32>>,
     v6: PrefixMap<Ipv6Net, Vec<u32>>,
     /// The rules that ask for a network, which a client without an address may meet too.
@@ -83,7 +83,7 @@ impl Index {
         for (name, values) in filed.values {
             index.headers.entry(name).or_default().values = Sieve::new(values);
         }
-        index.lengths = index.headers.keys().fold(0, |lengths, name| lengths | 1 << name.len());
+        index.headers.keys().for_each(|name| index.names.add(name));
         index
     }
 
@@ -151,9 +151,7 @@ impl Index {
     /// Only the headers that are there are looked up, however many the rules name.
     fn by_headers(&self, headers: &Headers<'_>, chosen: &mut Set) {
         let mut lower = [0; MAX_NAME];
-        for header in
-            headers.iter().filter(|h| h.name.len() <= MAX_NAME && self.lengths >> h.name.len() & 1 == 1)
-        {
+        for header in headers.among(self.names).filter(|h| h.name.len() <= MAX_NAME) {
             let name = &mut lower[..header.name.len()];
             name.copy_from_slice(header.name);
             name.make_ascii_lowercase();
