@@ -47,7 +47,7 @@ pub struct State {
     /// The second of the last line about something an attacker can cause at will.
     warned: AtomicU64,
     pub(super) lines: Lines,
-    /// Those of the gate made last, while it lives.
+    /// Those made last, while a gate has them.
     pages: Mutex<Weak<Pages>>,
     /// Whether it was said that clearances go out over plain HTTP.
     told_of_http: AtomicBool,

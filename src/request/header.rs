@@ -118,7 +118,7 @@ impl<'a> Headers<'a> {
         let most = match (self.names.may_hold(wanted), self.repeated.may_hold(wanted)) {
             (false, _) => 0,
             (true, false) => 1,
-            (true, true) => MAX_HEADERS,
+            (true, true) => usize::MAX,
         };
         let tagged = self.list.iter().filter(move |(tag, _)| *tag == wanted);
         let named = tagged.filter(|(_, header)| header.name.eq_ignore_ascii_case(name));

@@ -1,22 +1,24 @@
 //! The http listener: the faces `check`, `nginx` and `forward`, and the public prefix.
 //! Decodes the question, asks the gate, encodes the answer. Decides nothing, and knows no listener.
 
+mod question;
 mod read;
 mod route;
 mod write;
 
 use std::error::Error;
+use std::sync::Arc;
 
 use arc_swap::Guard;
+use axum::http;
 use axum::http::request::Parts;
-use axum::http::{HeaderValue, Method};
-use axum::response::Response;
 use bytes::Bytes;
 use hyper::body::Body;
 
 use crate::clock::Clock;
-use crate::gate::{Face, Gate, Live, Moment, TOKEN};
+use crate::gate::{Face, Gate, Live, Moment, Response, TOKEN};
 use crate::request::{Headers, Peer, Source, Unfit, gather};
+pub use question::Question;
 use route::Route;
 
 /// What answers on the http listener.
@@ -36,7 +38,7 @@ impl Web {
     }
 
     /// Answers a request of this peer. A body is read only where it is a form for us.
-    pub async fn serve<B>(&self, peer: Peer, parts: &Parts, body: &mut B) -> Response
+    pub async fn serve<B>(&self, peer: Peer, parts: &Parts, body: &mut B) -> http::Response<Bytes>
     where
         B: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Unpin,
     {
@@ -44,50 +46,71 @@ impl Web {
         let mut form = None;
         if read::brings_form(parts, gate.prefix()) && trusted(&gate, parts, peer).is_ok() {
             let held = Guard::into_inner(gate);
-            // In boxes, here and below, so that a request without a form or a lookup does not carry the room for them.
+            // In a box, here and below, so that a request without a form or a lookup does not carry the room for it.
             match Box::pin(read::form(body)).await {
                 Ok(read) => form = Some(read),
-                Err(status) => return write::plain(status),
+                Err(status) => return write::http(write::plain(status)),
             }
             gate = Guard::from_inner(held);
         }
-        let route = Route::of(read::target(parts), gate.prefix().as_bytes());
+        write::http(self.answer_by(gate, peer, parts, form.as_deref()).await)
+    }
+
+    /// Answers a request of this peer that brought no body.
+    pub async fn answer(&self, peer: Peer, question: &impl Question) -> Response {
+        let gate = self.live.load();
+        let form = read::brings_form(question, gate.prefix()).then_some(&b""[..]);
+        self.answer_by(gate, peer, question, form).await
+    }
+
+    /// Whether an answer may have to wait for lookups.
+    pub fn may_wait(&self) -> bool {
+        self.live.load().looks_up()
+    }
+
+    async fn answer_by(
+        &self,
+        mut gate: Guard<Arc<Gate>>,
+        peer: Peer,
+        question: &impl Question,
+        form: Option<&[u8]>,
+    ) -> Response {
+        let route = Route::of(question.target(), gate.prefix().as_bytes());
         let (mut moment, drawn) = Moment::draw(&self.clock);
         if gate.looks_up() {
             let held = Guard::into_inner(gate);
-            Box::pin(look_up(&held, peer, parts, route, &mut moment)).await;
+            Box::pin(look_up(&held, peer, question, route, &mut moment)).await;
             gate = Guard::from_inner(held);
         }
         let answer = gate.contained(
             route.as_str(),
             || {
-                let asker = drawn.and_then(|()| trusted(&gate, parts, peer));
-                answer(&gate, asker, parts, route, form.as_deref(), &moment)
+                let asker = drawn.and_then(|()| trusted(&gate, question, peer));
+                answer(&gate, asker, question, route, form, &moment)
             },
             || write::failure(route),
         );
-        if parts.method == Method::HEAD { write::without_body(answer) } else { answer }
+        if question.method() == b"HEAD" { answer.without_body() } else { answer }
     }
 }
 
 /// Who asks, if we answer them.
-fn trusted(gate: &Gate, parts: &Parts, peer: Peer) -> Result<Peer, Unfit> {
-    let shown = parts.headers.get_all(TOKEN).into_iter().map(HeaderValue::as_bytes);
-    if gate.trusts(peer, shown) { Ok(peer) } else { Err(Unfit::Incomplete("peer")) }
+fn trusted(gate: &Gate, question: &impl Question, peer: Peer) -> Result<Peer, Unfit> {
+    if gate.trusts(peer, question.all(TOKEN)) { Ok(peer) } else { Err(Unfit::Incomplete("peer")) }
 }
 
 /// Has looked up what the decision needs. What is answered without a rule needs nothing.
-async fn look_up(gate: &Gate, peer: Peer, parts: &Parts, route: Route<'_>, moment: &mut Moment) {
+async fn look_up(gate: &Gate, peer: Peer, question: &impl Question, route: Route<'_>, moment: &mut Moment) {
     let request = || {
-        let headers = read::headers(parts);
-        let host = read::host(parts, &headers);
-        let method = parts.method.as_str().as_bytes();
+        let headers = question.headers();
+        let host = question.host(&headers);
+        let method = question.method();
         let source = match route {
             Route::Check(target) => Source::Literal { method, target, host },
             Route::Forward(_) | Route::Nginx(_) | Route::Public(_) => Source::Forwarded { host },
             Route::Unknown => return Err(Unfit::Incomplete("rule")),
         };
-        gather(source, headers, trusted(gate, parts, peer)?, gate.client_settings())
+        gather(source, headers, trusted(gate, question, peer)?, gate.client_settings())
     };
     let policy = match route {
         Route::Check(_) => None,
@@ -109,17 +132,17 @@ async fn look_up(gate: &Gate, peer: Peer, parts: &Parts, route: Route<'_>, momen
 fn answer<'a>(
     gate: &Gate,
     asker: Result<Peer, Unfit>,
-    parts: &'a Parts,
+    question: &'a impl Question,
     route: Route<'a>,
     form: Option<&[u8]>,
     moment: &Moment,
 ) -> Response {
-    let headers = read::headers(parts);
-    let host = read::host(parts, &headers);
+    let headers = question.headers();
+    let host = question.host(&headers);
     let gather =
         |source: Source<'a>, headers: Headers<'a>| gather(source, headers, asker?, gate.client_settings());
-    let method = parts.method.as_str().as_bytes();
-    let asks = matches!(parts.method, Method::GET | Method::HEAD);
+    let method = question.method();
+    let asks = matches!(method, b"GET" | b"HEAD");
     match route {
         Route::Forward(_) if !asks => write::method_not_allowed(),
         // nginx knows four statuses and no body, whatever is wrong.
@@ -141,7 +164,7 @@ fn answer<'a>(
             // Only nginx's error page describes another request beside its own.
             let asked = || gather(Source::Forwarded { host }, headers.clone());
             let request = gather(Source::Routed { method, target, host }, headers.clone());
-            write::public(&gate.public(&request, form, asked, moment), gzip)
+            write::public(gate.public(&request, form, asked, moment), gzip)
         }
         Route::Unknown => write::plain(404),
     }

@@ -84,7 +84,7 @@ impl Stage {
             .await,
             http: serve(move |parts, mut body| {
                 let http = http.clone();
-                async move { http.serve(peer, &parts, &mut body).await }
+                async move { http.serve(peer, &parts, &mut body).await.map(axum::body::Body::from) }
             })
             .await,
         }

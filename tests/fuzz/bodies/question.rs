@@ -68,7 +68,7 @@ fn ask(request: Request<Body>) -> Response {
             (tokio::runtime::Builder::new_current_thread().enable_time().build().expect("it builds"), web)
         });
         let (parts, mut body) = request.into_parts();
-        runtime.block_on(web.serve(Peer::Address(PEER), &parts, &mut body))
+        runtime.block_on(web.serve(Peer::Address(PEER), &parts, &mut body)).map(Body::from)
     })
 }
 
