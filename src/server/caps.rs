@@ -21,9 +21,9 @@ pub(super) const ANSWER_ADMIN: Duration = Duration::from_secs(60);
 /// How long a peer may leave what it was sent unread. What it does not take is ours to keep.
 pub(super) const UNREAD: Duration = Duration::from_secs(30);
 /// More lines than [`MAX_HEADERS`], so that the face, not the parser, answers a request that has too many.
-const MAX_LINES: usize = MAX_HEADERS + 32;
+pub(super) const MAX_LINES: usize = MAX_HEADERS + 32;
 /// The head of a request, in bytes. Envoy stops at 60 KiB, nginx at 32 KiB by default, and a visitor fills whatever they allow.
-const MAX_HEAD: usize = 64 * 1024;
+pub(super) const MAX_HEAD: usize = 64 * 1024;
 /// Questions at once on one HTTP/2 connection. An Envoy worker opens one connection and sends every question over it.
 const MAX_STREAMS: u32 = 1024;
 /// The same for a peer that may not ask, of whose questions each is refused: a health check needs one.
@@ -41,7 +41,7 @@ const WINDOW: (u32, u32) = (MAX_MESSAGE as u32, 1024 * 1024);
 const MAX_FRAME: u32 = 16 * 1024;
 /// Bytes of answers that a stream may have waiting for its peer: the largest page is half of it.
 const MAX_UNSENT: usize = 128 * 1024;
-/// Requests of one HTTP/2 connection that are answered in its turn, some tenths of a millisecond of usual ones; other connections wait
+/// Requests of one connection that are answered in its turn, some tenths of a millisecond of usual ones; other connections wait
 /// meanwhile, and further requests for a turn of their own.
 pub(super) const TURN: usize = 64;
 /// How often a silent HTTP/2 peer is asked whether it is still there, and how long it may take to say so.

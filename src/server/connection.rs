@@ -1,4 +1,4 @@
-//! One connection loop for every listener: HTTP/1.1 and h2c, with a cap on everything a peer could make grow.
+//! Accepts connections and has them served, HTTP/1.1 and h2c, with a cap on everything a peer could make grow.
 
 use std::convert::Infallible;
 use std::future::pending;
@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use bytes::Bytes;
 use hyper::Request;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -25,7 +26,7 @@ use super::end::Vital;
 use super::joined::Joined;
 use super::places::Places;
 use super::streams::Streams;
-use super::{caps, ended};
+use super::{caps, ended, plain};
 use crate::gate::{Live, State};
 use crate::request::Peer;
 
@@ -128,9 +129,9 @@ impl Serving {
         tokio::time::sleep(LAST_WORD).await;
     }
 
-    /// Waits until the end has come; where nothing was asked yet, [`LAST_WORD`] longer: hyper reads no more from a connection that
-    /// has said nothing when it is told of the end.
-    async fn last_word(&self, asked: &AtomicBool) {
+    /// Waits until the end has come; where nothing was asked yet, [`LAST_WORD`] longer, since a question may be on its way; hyper
+    /// reads no more from a connection that has said nothing when it is told of the end.
+    pub(super) async fn last_word(&self, asked: &AtomicBool) {
         self.stop.cancelled().await;
         if !asked.load(Ordering::Relaxed) {
             tokio::time::sleep(LAST_WORD).await;
@@ -138,13 +139,21 @@ impl Serving {
     }
 
     /// Answers one connection's requests until either side ends it.
-    async fn converse(
+    pub(super) async fn converse(
         self: &Arc<Self>,
         strangers: bool,
-        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        mut stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
         peer: Peer,
     ) {
-        let asked = AtomicBool::new(false);
+        let (mut before, mut began) = (Bytes::new(), false);
+        if let Answers::Http(web) = &self.answers {
+            match plain::answer_all(self, web, &mut stream, peer).await {
+                Ok(Some(rest)) => (before, began) = (rest.read, rest.asked),
+                Ok(None) => return,
+                Err(error) => return tracing::debug!(%error, ?peer, "a connection ended early"),
+            }
+        }
+        let asked = AtomicBool::new(began);
         let service = service_fn(|request: Request<Incoming>| {
             asked.store(true, Ordering::Relaxed);
             let answer = answer::to(self.clone(), peer, request);
@@ -152,7 +161,9 @@ impl Serving {
         });
         let streams = Streams::new(self.tasks.clone());
         let http = caps::builder(self.speaks, strangers, streams.clone());
-        let stream = Joined { stream, joins: self.speaks == Speaks::Http2 };
+        // Whoever spoke HTTP/1.1 goes on with it.
+        let http = if began { http.http1_only() } else { http };
+        let stream = Joined { stream, joins: self.speaks == Speaks::Http2, before };
         let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));
         // What has arrived is answered even if the end has come, hence the order.
         let ended = tokio::select! {
@@ -228,4 +239,4 @@ fn is_the_peers(error: &io::Error) -> bool {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

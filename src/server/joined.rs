@@ -1,9 +1,10 @@
-//! Streams whose answers leave together.
+//! What hyper reads from and writes to: streams that may have been read already, and whose answers leave together.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// A stream that can say that it takes one buffer at a time, though a socket takes several.
@@ -16,6 +17,8 @@ pub(super) struct Joined<S> {
     pub(super) stream: S,
     /// Whether it says so.
     pub(super) joins: bool,
+    /// What was read from it before, and comes first.
+    pub(super) before: Bytes,
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for Joined<S> {
@@ -24,7 +27,12 @@ impl<S: AsyncRead + Unpin> AsyncRead for Joined<S> {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(cx, buf)
+        if self.before.is_empty() {
+            return Pin::new(&mut self.stream).poll_read(cx, buf);
+        }
+        let now = self.before.len().min(buf.remaining());
+        buf.put_slice(&self.before.split_to(now));
+        Poll::Ready(Ok(()))
     }
 }
 
@@ -60,7 +68,6 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use axum::http::{HeaderMap, Request, Response};
-    use bytes::Bytes;
     use tokio::io::{DuplexStream, duplex};
 
     use super::*;
@@ -114,7 +121,7 @@ mod tests {
     async fn writes(answers: usize, joins: bool) -> usize {
         let (ours, theirs) = duplex(1 << 20);
         let writes = Arc::new(AtomicUsize::new(0));
-        let stream = Joined { stream: Counted(ours, writes.clone()), joins };
+        let stream = Joined { stream: Counted(ours, writes.clone()), joins, before: Bytes::new() };
         let (client, connection) = h2::client::handshake(theirs).await.unwrap();
         tokio::spawn(connection);
         let mut server = h2::server::handshake(stream).await.unwrap();

@@ -32,33 +32,40 @@ fn talk_to<T: Future>(
     answers: impl FnOnce(Live) -> Answers,
     peer: impl FnOnce(DuplexStream, Arc<State>, CancellationToken) -> T,
 ) -> T::Output {
-    let loaded = config::load(&Sources { policy: Some(("a policy", POLICY)), ..Sources::default() }).unwrap();
-    let (gate, _runtime) = crate::server::gate(loaded).unwrap();
-    let state = gate.state().clone();
-    let live: Live = Arc::new(arc_swap::ArcSwap::from_pointee(gate));
-    let answers = answers(live);
-    let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
-    let serving = Arc::new(Serving {
-        speaks,
-        answers,
-        patience: caps::ANSWER,
-        stop: stop.clone(),
-        tasks: tasks.clone(),
-        places: Places::new(1, Default::default()),
-        live: None,
-        state: state.clone(),
-    });
-    let runtime =
-        tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+    let (serving, runtime) = (serving(speaks, answers), jumping());
     runtime.block_on(async {
         let (ours, theirs) = duplex(1 << 16);
+        let (state, stop) = (serving.state.clone(), serving.stop.clone());
         let served = async { serving.converse(false, ours, Peer::Unix).await };
         tokio::join!(peer(theirs, state, stop), served).0
     })
 }
 
+/// What serves the connections of a listener, under a policy that denies /x and allows the rest.
+pub(in crate::server) fn serving(speaks: Speaks, answers: impl FnOnce(Live) -> Answers) -> Arc<Serving> {
+    let loaded = config::load(&Sources { policy: Some(("a policy", POLICY)), ..Sources::default() }).unwrap();
+    let (gate, _runtime) = crate::server::gate(loaded).unwrap();
+    let state = gate.state().clone();
+    let live: Live = Arc::new(arc_swap::ArcSwap::from_pointee(gate));
+    Arc::new(Serving {
+        speaks,
+        answers: answers(live),
+        patience: caps::ANSWER,
+        stop: CancellationToken::new(),
+        tasks: TaskTracker::new(),
+        places: Places::new(1, Default::default()),
+        live: None,
+        state,
+    })
+}
+
+/// A runtime whose clock jumps to whatever happens next.
+pub(in crate::server) fn jumping() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap()
+}
+
 /// Reads to the end; returns what came, and after how many seconds it ended.
-async fn to_the_end(mut stream: DuplexStream) -> (Vec<u8>, u64) {
+pub(in crate::server) async fn to_the_end(mut stream: DuplexStream) -> (Vec<u8>, u64) {
     let (start, mut all) = (Instant::now(), Vec::new());
     stream.read_to_end(&mut all).await.unwrap();
     (all, start.elapsed().as_secs())
@@ -204,7 +211,9 @@ fn who_speaks_up_just_behind_the_end_is_answered() {
     let form = b"POST /.tollgate/answer HTTP/1.1\r\nhost: a.example\r\ncontent-length: 100\r\n\
                  content-type: application/x-www-form-urlencoded\r\n\r\na=";
     let question = [PREFACE, &question()].concat();
-    let plain = b"GET /check/ok HTTP/1.1\r\nhost: a.example\r\n\r\n";
+    // Of two, the first is the last that is answered.
+    let plain =
+        b"GET /check/ok HTTP/1.1\r\nhost: a.example\r\n\r\nGET /check/x HTTP/1.1\r\nhost: a.example\r\n\r\n";
     for (speaks, said, seconds) in [
         (Speaks::Both, &plain[..], 0),
         (Speaks::Both, form, 10),
@@ -221,7 +230,11 @@ fn who_speaks_up_just_behind_the_end_is_answered() {
                 let (answer, took) = to_the_end(stream).await;
                 let text = String::from_utf8_lossy(&answer);
                 match speaks {
-                    Speaks::Both if seconds == 0 => assert!(text.starts_with("HTTP/1.1 200"), "{text}"),
+                    Speaks::Both if seconds == 0 => {
+                        assert!(text.starts_with("HTTP/1.1 200"), "{text}");
+                        assert!(text.contains("\r\nconnection: close\r\n"), "{text}");
+                        assert_eq!(text.matches("HTTP/1.1").count(), 1, "{text}");
+                    }
                     Speaks::Both => assert!(text.starts_with("HTTP/1.1 408"), "{text}"),
                     Speaks::Http2 => assert!(undecided(&state, "body"), "{text:?}"),
                 }
@@ -284,5 +297,21 @@ fn a_panic_ends_one_request_and_the_connection_goes_on() {
             panics += u64::from(status == 500);
             assert_eq!(state.metrics.panics.get(), panics, "{path}");
         }
+    });
+}
+
+#[test]
+fn nor_does_one_over_a_plain_question() {
+    talk(Speaks::Both, |mut stream, state| async move {
+        for (struck, status) in [(false, 200), (true, 503), (false, 200)] {
+            if struck {
+                crate::gate::fault::arm("decide");
+            }
+            stream.write_all(b"GET /check/ok HTTP/1.1\r\nhost: a.example\r\n\r\n").await.unwrap();
+            let mut answer = [0; 4096];
+            let length = stream.read(&mut answer).await.unwrap();
+            assert!(answer[..length].starts_with(format!("HTTP/1.1 {status}").as_bytes()), "{status}");
+        }
+        assert_eq!(state.metrics.panics.get(), 1);
     });
 }
