@@ -43,7 +43,16 @@ fn talk_to<T: Future>(
 
 /// What serves the connections of a listener, under a policy that denies /x and allows the rest.
 pub(in crate::server) fn serving(speaks: Speaks, answers: impl FnOnce(Live) -> Answers) -> Arc<Serving> {
-    let loaded = config::load(&Sources { policy: Some(("a policy", POLICY)), ..Sources::default() }).unwrap();
+    serving_under(POLICY, speaks, answers)
+}
+
+/// The same under another policy.
+pub(in crate::server) fn serving_under(
+    policy: &'static str,
+    speaks: Speaks,
+    answers: impl FnOnce(Live) -> Answers,
+) -> Arc<Serving> {
+    let loaded = config::load(&Sources { policy: Some(("a policy", policy)), ..Sources::default() }).unwrap();
     let (gate, _runtime) = crate::server::gate(loaded).unwrap();
     let state = gate.state().clone();
     let live: Live = Arc::new(arc_swap::ArcSwap::from_pointee(gate));

@@ -11,7 +11,7 @@ use tokio::time::sleep;
 
 use super::super::answer::Answers;
 use super::super::connection::Speaks;
-use super::super::connection::tests::{jumping, serving, to_the_end};
+use super::super::connection::tests::{jumping, serving, serving_under, to_the_end};
 use super::*;
 use crate::clock::Clock;
 
@@ -184,6 +184,22 @@ fn usual_questions_need_no_hyper_however_they_come() {
         });
         assert_eq!(String::from_utf8(answer).unwrap().matches("HTTP/1.1 403").count(), 3, "by {piece}");
         assert!(left.is_none(), "by {piece}");
+    }
+}
+
+/// A lookup that was begun goes on and takes a place of all, so that none may be begun for an answer that is not waited for.
+#[test]
+fn what_may_have_to_wait_is_asked_once() {
+    let policy = "version: tollgate/v1\ndefault: DENY\nbots: [{name: known, action: ALLOW, expression: 'verifyFCrDNS(remoteAddress, \"good\")'}]\n";
+    for (serving, waits) in [
+        (served(), false),
+        (serving_under(policy, Speaks::Both, |live| Answers::Http(Web::new(live, Clock::System))), true),
+    ] {
+        let face = Face { serving: &serving, web: web(&serving), peer: Peer::Unix };
+        let mut out = Vec::new();
+        // No runtime that a timer or a lookup could be begun on.
+        let answered = face.answer(QUESTION.as_bytes(), &mut out);
+        assert_eq!((answered.is_pending(), out.is_empty()), (waits, waits));
     }
 }
 
