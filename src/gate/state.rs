@@ -88,8 +88,8 @@ impl State {
         }
     }
 
-    /// The pages for a gate: those of the gate before where they are no different. They are most of a gate's memory, and a reload
-    /// seldom changes them.
+    /// The pages for a gate: those of the gate before where they are no different. Making them takes a while and memory, and a
+    /// reload seldom changes them.
     pub(super) fn pages(&self, settings: &page::Settings, prefix: &str) -> Result<Arc<Pages>, PageError> {
         let mut held = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(pages) = held.upgrade().filter(|pages| pages.are_of(settings, prefix)) {

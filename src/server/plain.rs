@@ -82,23 +82,23 @@ where
         // The beginning of a head is parsed as it comes, which finds what is none; the rest of it when it may be whole.
         let mut more = before == 0 || may_end_a_head(&read, before);
         while more && !rest.is_empty() {
-            let begins = match face.answer(rest, &mut out) {
-                Poll::Ready(begins) => begins,
+            let answered = match face.answer(rest, &mut out) {
+                Poll::Ready(answered) => answered,
                 Poll::Pending => Box::pin(face.wait(rest, &mut out)).await,
             };
-            let last = match begins {
-                Begins::Question((length, last)) => {
+            let last = match answered {
+                Ok((length, last)) => {
                     rest = without_empty_lines(&rest[length..]);
                     turn += 1;
                     asked.store(true, Ordering::Relaxed);
                     since = Instant::now();
                     last
                 }
-                Begins::Part => {
+                Err(NotPlain::Part) => {
                     more = false;
                     false
                 }
-                Begins::Other => {
+                Err(NotPlain::Other) => {
                     send(stream, &mut out).await?;
                     return Ok(Some(Rest {
                         read: Bytes::copy_from_slice(rest),
@@ -167,11 +167,9 @@ fn may_end_a_head(bytes: &[u8], before: usize) -> bool {
     [&b"\n\r\n"[..], b"\n\n"].iter().any(|end| memmem::find(new, end).is_some())
 }
 
-/// What some bytes begin with.
+/// What bytes begin with where it is no plain question.
 #[derive(Debug, Eq, PartialEq)]
-enum Begins<T> {
-    /// A plain question: what was made of it.
-    Question(T),
+enum NotPlain {
     /// A part of what may become one.
     Part,
     /// Something else.
@@ -189,34 +187,29 @@ struct Face<'s> {
 impl Face<'_> {
     /// Answers the question at the beginning of some bytes; yields its length, and whether it is the last. Pending where that has to
     /// wait. The lines of the question lie on the stack, where they do not make each connection larger.
-    fn answer(self, bytes: &[u8], out: &mut Vec<u8>) -> Poll<Begins<(usize, bool)>> {
+    fn answer(self, bytes: &[u8], out: &mut Vec<u8>) -> Poll<Result<(usize, bool), NotPlain>> {
         if self.web.may_wait() {
             return Poll::Pending;
         }
         let mut lines = [const { MaybeUninit::uninit() }; caps::MAX_LINES];
         let (question, length) = match parse(bytes, &mut lines) {
-            Begins::Question(parsed) => parsed,
-            Begins::Part => return Poll::Ready(Begins::Part),
-            Begins::Other => return Poll::Ready(Begins::Other),
+            Ok(parsed) => parsed,
+            Err(not) => return Poll::Ready(Err(not)),
         };
         let asking = pin!(self.web.answer(self.peer, &question));
         let asking = pin!(guarded(self.serving, asking));
         // Pending after all where a reload came in between.
         let asked = asking.poll(&mut Context::from_waker(Waker::noop()));
-        asked.map(|answer| Begins::Question((length, self.write(answer, out))))
+        asked.map(|answer| Ok((length, self.write(answer, out))))
     }
 
     /// The same where it may have to wait.
-    async fn wait(self, bytes: &[u8], out: &mut Vec<u8>) -> Begins<(usize, bool)> {
+    async fn wait(self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(usize, bool), NotPlain> {
         let mut lines = [const { MaybeUninit::uninit() }; caps::MAX_LINES];
-        let (question, length) = match parse(bytes, &mut lines) {
-            Begins::Question(parsed) => parsed,
-            Begins::Part => return Begins::Part,
-            Begins::Other => return Begins::Other,
-        };
+        let (question, length) = parse(bytes, &mut lines)?;
         let asking = pin!(self.web.answer(self.peer, &question));
         let answer = guarded(self.serving, asking).await;
-        Begins::Question((length, self.write(answer, out)))
+        Ok((length, self.write(answer, out)))
     }
 
     /// Writes an answer, and tells whether it is the last: the peer hears so too.
@@ -232,14 +225,14 @@ impl Face<'_> {
 fn parse<'l, 'b>(
     bytes: &'b [u8],
     lines: &'l mut [MaybeUninit<Header<'b>>],
-) -> Begins<(Request<'l, 'b>, usize)> {
+) -> Result<(Request<'l, 'b>, usize), NotPlain> {
     let mut request = Request::new(&mut []);
     match request.parse_with_uninit_headers(bytes, lines) {
         Ok(Status::Complete(length)) if length <= caps::MAX_HEAD && is_plain(&request) => {
-            Begins::Question((request, length))
+            Ok((request, length))
         }
-        Ok(Status::Partial) => Begins::Part,
-        Ok(Status::Complete(_)) | Err(_) => Begins::Other,
+        Ok(Status::Partial) => Err(NotPlain::Part),
+        Ok(Status::Complete(_)) | Err(_) => Err(NotPlain::Other),
     }
 }
 
