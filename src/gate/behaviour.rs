@@ -8,7 +8,7 @@ use crate::clock::Timestamp;
 use crate::crypto::Kind;
 use crate::memory::{Counted, Deed, Fate, Limit, Pace, Sight};
 use crate::policy::{By, LimitRule, Rate, Toll};
-use crate::request::{Request, Single, Wants};
+use crate::request::{Request, Single, Wants, name};
 use crate::signal::{self, Finding};
 
 /// The id of a clearance.
@@ -172,8 +172,8 @@ const ALARMS: u32 = 20;
 /// browser fetches it before anybody asks.
 pub(super) fn went_there(request: &Request<'_>) -> bool {
     let says = |name| request.headers.single(name);
-    let led = matches!(says("sec-fetch-site"), Single::Absent | Single::One(b"same-origin" | b"none"));
-    let page = matches!(says("sec-fetch-dest"), Single::Absent | Single::One(b"document" | b"empty"));
+    let led = matches!(says(name::SEC_FETCH_SITE), Single::Absent | Single::One(b"same-origin" | b"none"));
+    let page = matches!(says(name::SEC_FETCH_DEST), Single::Absent | Single::One(b"document" | b"empty"));
     led && page && Wants::of(request) != Wants::Empty
 }
 

@@ -11,7 +11,7 @@ use crate::challenge::{Check, canary};
 use crate::clearance::{self, Sealed};
 use crate::crypto::{Claims, Refusal};
 use crate::memory::Counted;
-use crate::request::{Request, Scheme, Single, Unfit, cookie_values};
+use crate::request::{Request, Scheme, Single, Unfit, cookie_values, name};
 
 /// Where the links lead that no person sees: a name that a robot has no reason to leave out.
 const TRAP: &str = "list/";
@@ -103,7 +103,7 @@ impl Gate {
         if !matches!(method, "GET" | "HEAD") {
             return self.wrong_method("GET, HEAD");
         }
-        let known = request.header("if-none-match").is_some_and(|tags| {
+        let known = request.header(name::IF_NONE_MATCH).is_some_and(|tags| {
             tags.split(|b| *b == b',')
                 .map(<[u8]>::trim_ascii)
                 .any(|tag| tag.strip_prefix(b"W/").unwrap_or(tag) == asset.etag.as_bytes())
@@ -175,7 +175,7 @@ impl Gate {
         }
         // A limit that this very request used up must not refuse it. The proxy says what became of the question; one that does not
         // is told of the limits as they stand now. Whoever forges it gets another page, and no other verdict.
-        let told = request.header("x-tollgate-verdict");
+        let told = request.header(name::X_TOLLGATE_VERDICT);
         let within = told.is_some_and(|verdict| matches!(&*verdict, b"challenge" | b"deny"));
         let mode = if within { Mode::Within } else { Mode::Peek };
         let decision = self.judge(policy, asked, moment, mode, &mut ());
@@ -309,7 +309,7 @@ fn page(endpoint: &[u8]) -> Option<Option<&str>> {
 
 /// The text of an answer: one header, or one form field, or both with the same text.
 fn answer_text(request: &Request<'_>, form: Option<&[u8]>) -> Option<Vec<u8>> {
-    let mut lines = request.headers.all("tollgate-answer");
+    let mut lines = request.headers.all(name::TOLLGATE_ANSWER);
     let header = lines.next();
     let mut fields = form_urlencoded::parse(form.unwrap_or_default()).filter(|(name, _)| name == "a");
     let field = fields.next().map(|(_, value)| value.into_owned().into_bytes());
@@ -324,12 +324,12 @@ fn answer_text(request: &Request<'_>, form: Option<&[u8]>) -> Option<Vec<u8>> {
 
 /// Whether a browser that says where a post comes from says: from this very origin. Programs say nothing.
 fn same_origin(request: &Request<'_>, scheme: Scheme) -> bool {
-    let site = match request.headers.single("sec-fetch-site") {
+    let site = match request.headers.single(name::SEC_FETCH_SITE) {
         Single::Absent => true,
         Single::Conflict => false,
         Single::One(site) => site == b"same-origin",
     };
-    let origin = match request.headers.single("origin") {
+    let origin = match request.headers.single(name::ORIGIN) {
         Single::Absent => true,
         Single::Conflict => false,
         Single::One(origin) => origin

@@ -8,7 +8,7 @@ use crate::challenge::{Stamp, Token, issue_wait, issue_work};
 use crate::clearance;
 use crate::crypto::{Kind, Refusal, encode};
 use crate::policy::Toll;
-use crate::request::{Request, Unfit, Wants, cookie_values};
+use crate::request::{Request, Unfit, Wants, cookie_values, name};
 
 const HTML: &str = "text/html; charset=utf-8";
 const PROBLEM: &str = "application/problem+json";
@@ -87,7 +87,7 @@ impl Gate {
         let nonce = encode(&moment.seed.nonce);
         let trap = self.trap_url(request, moment);
         let page = self.pages.challenge(&ChallengeView {
-            accept_language: &request.header("accept-language").unwrap_or_default(),
+            accept_language: &request.header(name::ACCEPT_LANGUAGE).unwrap_or_default(),
             host: &request.host,
             request_id: &decision.id.to_string(),
             nonce: &nonce,
@@ -126,7 +126,7 @@ impl Gate {
     ) -> Response {
         let nonce = encode(&moment.seed.nonce);
         let page = self.pages.notice(&NoticeView {
-            accept_language: &request.header("accept-language").unwrap_or_default(),
+            accept_language: &request.header(name::ACCEPT_LANGUAGE).unwrap_or_default(),
             host: &request.host,
             request_id: &DecisionId::new(moment.seed.decision).to_string(),
             nonce: &nonce,

@@ -85,7 +85,8 @@ impl Response {
     /// Adds a header. Control bytes in a value cannot leave here: they become blanks.
     pub fn add(&mut self, name: &'static str, value: impl Into<Cow<'static, str>>) {
         let value = value.into();
-        let clean = if value.bytes().any(|b| b.is_ascii_control()) {
+        // Without an early end, for which the bytes would have to be looked at one by one.
+        let clean = if value.bytes().fold(false, |found, b| found | b.is_ascii_control()) {
             Cow::Owned(value.replace(|c: char| c.is_ascii_control(), " "))
         } else {
             value

@@ -12,7 +12,7 @@ use crate::clearance::{CookieSettings, Lives};
 use crate::lookup::{Databases, Resolver};
 use crate::memory::{self, Limit, Marks, Others};
 use crate::policy::NameLives;
-use crate::request::{ClientSettings, Headers, Networks, Peer};
+use crate::request::{ClientSettings, Headers, Networks, Peer, name};
 
 /// What an operator can set about deciding.
 #[derive(Clone, Debug)]
@@ -120,7 +120,7 @@ impl Trust {
 
     /// Whether a request asks not to be remembered, and may.
     pub(super) fn unlearned(&self, headers: &Headers<'_>) -> bool {
-        shows(self.unlearned.as_ref(), headers.all("x-tollgate-learn"))
+        shows(self.unlearned.as_ref(), headers.all(name::X_TOLLGATE_LEARN))
     }
 }
 

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use super::Counted;
 use super::key::{Keys, Kind};
 use super::outbox::Subject;
-use crate::request::{Prefix, Request};
+use crate::request::{Prefix, Request, name};
 
 /// One request as memory sees it. Holds hashes and numbers only, nothing that the visitor sent, but for the address, which
 /// others are asked about under a name of theirs.
@@ -101,36 +101,34 @@ impl<'r> Head<'r> {
             upgrade: false,
             shape: 0xcbf2_9ce4_8422_2325,
         };
-        for header in request.headers.iter() {
-            let (value, is) = (header.value, |name: &[u8]| header.name.eq_ignore_ascii_case(name));
+        for (known, value) in request.headers.known() {
             let first = |place: &mut &'r [u8]| {
                 if place.is_empty() {
                     *place = value;
                 }
             };
-            // By length first: most headers are none of these.
-            match header.name.len() {
-                2 if is(b"te") => head.add(1),
-                3 if is(b"dnt") => head.add(2),
-                6 if is(b"accept") => {
+            match known {
+                name::TE => head.add(1),
+                name::DNT => head.add(2),
+                name::ACCEPT => {
                     head.add(3);
                     first(&mut head.accept);
                 }
-                7 if is(b"sec-gpc") => head.add(4),
-                7 if is(b"referer") => head.led |= !value.is_empty(),
-                7 if is(b"upgrade") => head.upgrade = true,
-                9 if is(b"sec-ch-ua") => head.add(5),
-                10 if is(b"user-agent") => {
+                name::SEC_GPC => head.add(4),
+                name::REFERER => head.led |= !value.is_empty(),
+                name::UPGRADE => head.upgrade = true,
+                name::SEC_CH_UA => head.add(5),
+                name::USER_AGENT => {
                     head.add(6);
                     first(&mut head.agent);
                 }
-                14 if is(b"accept-charset") => head.add(7),
-                14 if is(b"sec-fetch-dest") => first(&mut head.fetch_dest),
-                14 if is(b"x-tollgate-ja4") => first(&mut head.ja4),
-                15 if is(b"accept-encoding") => head.add_with(8, value),
-                15 if is(b"accept-language") => head.add_with(9, value),
-                16 if is(b"sec-ch-ua-mobile") => head.add(10),
-                18 if is(b"sec-ch-ua-platform") => head.add_with(11, value),
+                name::ACCEPT_CHARSET => head.add(7),
+                name::SEC_FETCH_DEST => first(&mut head.fetch_dest),
+                name::X_TOLLGATE_JA4 => first(&mut head.ja4),
+                name::ACCEPT_ENCODING => head.add_with(8, value),
+                name::ACCEPT_LANGUAGE => head.add_with(9, value),
+                name::SEC_CH_UA_MOBILE => head.add(10),
+                name::SEC_CH_UA_PLATFORM => head.add_with(11, value),
                 _ => {}
             }
         }

@@ -15,7 +15,8 @@ use super::read::never_there;
 use super::rule::{self, Asks, Fallback, Matchers, Rules, Wanted};
 use super::toll::Toll;
 use super::{NameLives, Policy, Status};
-use crate::request::Scheme;
+use crate::request::name::Known;
+use crate::request::{Name, Scheme};
 
 /// A policy ready to be asked.
 #[derive(Debug)]
@@ -79,6 +80,7 @@ pub(super) struct Rule {
 #[derive(Debug)]
 pub(super) struct Header {
     pub(super) name: String,
+    pub(super) known: Option<Known>,
     pub(super) test: HeaderTest,
     pub(super) from: HeaderFrom,
 }
@@ -259,7 +261,17 @@ fn header(name: String, pattern: Pattern) -> Header {
         "^$" => HeaderTest::Empty,
         _ => HeaderTest::Pattern(pattern),
     };
-    Header { from: HeaderFrom::of(&name), name, test }
+    Header { from: HeaderFrom::of(&name), known: Name::from(&*name).known(), name, test }
+}
+
+impl Header {
+    /// The name to look for.
+    pub(super) fn name(&self) -> Name<'_> {
+        match self.known {
+            Some(known) => known.into(),
+            None => Name::from(&*self.name),
+        }
+    }
 }
 
 impl HeaderFrom {

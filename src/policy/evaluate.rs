@@ -18,7 +18,7 @@ use super::rate::Limits;
 use super::rule::Asks;
 use super::{Action, Fault, Judged, Outcome};
 use crate::behaviour::Signal;
-use crate::request::{Request, is_public};
+use crate::request::{Name, Request, is_public, name};
 
 /// The rule that refuses an address on the block list.
 const BLOCK_LIST: &str = "dnsbl";
@@ -288,7 +288,7 @@ impl<'s, 'r> Subject<'s, 'r> {
         Self {
             request,
             scene: Scene::new(request, facts),
-            agents: request.headers.all("user-agent").nth(1).is_some(),
+            agents: request.headers.several(name::USER_AGENT),
             readings: request.target.readings.iter().map(|raw| Reading { raw, text: text(raw) }).collect(),
         }
     }
@@ -301,9 +301,9 @@ impl Subject<'_, '_> {
     }
 
     /// Whether one of *several* lines passes: for strict rules, which no second line may blind.
-    fn any_line(&self, name: &str, test: impl Fn(&[u8]) -> bool) -> bool {
-        let lines = &self.request.headers;
-        lines.all(name).nth(1).is_some() && lines.all(name).any(|line| test(&text(line)))
+    fn any_line<'n>(&self, name: impl Into<Name<'n>>, test: impl Fn(&[u8]) -> bool) -> bool {
+        let (lines, name) = (&self.request.headers, name.into());
+        lines.several(name) && lines.all(name).any(|line| test(&text(line)))
     }
 }
 
@@ -352,7 +352,7 @@ impl Rule {
         if let Some(agent) = &self.agent
             && ((lenient && subject.agents)
                 || !(agent.is_match(subject.agent())
-                    || subject.any_line("user-agent", |line| agent.is_match(line))))
+                    || subject.any_line(name::USER_AGENT, |line| agent.is_match(line))))
         {
             return Some(Miss::Agent);
         }
@@ -452,7 +452,7 @@ impl Rule {
 /// proxies tell no fingerprint, and a rule about one is not about them.
 fn fingerprint_matches(ja4: &Globs, subject: &Subject<'_, '_>, lenient: bool) -> bool {
     subject.request.ja4().is_some_and(|one| ja4.is_match(one))
-        || (!lenient && subject.any_line("x-tollgate-ja4", |line| ja4.is_match(line)))
+        || (!lenient && subject.any_line(name::X_TOLLGATE_JA4, |line| ja4.is_match(line)))
 }
 
 impl Header {
@@ -460,14 +460,15 @@ impl Header {
         match self.from {
             HeaderFrom::Agent if lenient && subject.agents => false,
             HeaderFrom::Agent => {
-                self.test(subject.agent()) || subject.any_line("user-agent", |line| self.test(line))
+                self.test(subject.agent()) || subject.any_line(name::USER_AGENT, |line| self.test(line))
             }
             HeaderFrom::Client => self
                 .test(subject.request.client.map(|c: IpAddr| c.to_string()).unwrap_or_default().as_bytes()),
             HeaderFrom::Nowhere => self.test(b""),
             HeaderFrom::Request => {
-                self.test(&subject.request.header(&self.name).unwrap_or_default())
-                    || (!lenient && subject.any_line(&self.name, |line| self.test(line)))
+                let name = self.name();
+                self.test(&subject.request.header(name).unwrap_or_default())
+                    || (!lenient && subject.any_line(name, |line| self.test(line)))
             }
         }
     }

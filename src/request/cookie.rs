@@ -11,7 +11,7 @@
 
 use memchr::memchr2_iter;
 
-use super::Headers;
+use super::{Headers, name};
 
 /// The most values of one name that are looked at, of each kind. A visitor has one; a sibling domain may have planted a few.
 pub const MAX_COOKIES: usize = 8;
@@ -28,7 +28,7 @@ fn pairs<'a, 'h>(
     headers: &'h Headers<'a>,
     ours: impl Fn(&[u8]) -> bool + Copy + 'h,
 ) -> impl Iterator<Item = Pair<'a>> + 'h {
-    headers.all("cookie").flat_map(move |line| Pairs { rest: Some(line), joined: false, ours })
+    headers.all(name::COOKIE).flat_map(move |line| Pairs { rest: Some(line), joined: false, ours })
 }
 
 struct Pairs<'a, F> {

@@ -5,6 +5,7 @@
 
 use std::net::IpAddr;
 
+use super::name::{self, Known, Name};
 use super::{Headers, Host, Networks, Parts, Request, Single, Unfit, parse_address};
 
 /// The longest chain of proxies that is followed from right to left.
@@ -95,15 +96,15 @@ pub fn gather<'a>(
     peer: Peer,
     settings: &ClientSettings,
 ) -> Result<Request<'a>, Unfit> {
-    let forwarded_scheme = || agreed(&headers, &["x-forwarded-proto", "x-scheme"], "scheme");
-    let forwarded_host = || agreed(&headers, &["x-forwarded-host"], "host");
+    let forwarded_scheme = || agreed(&headers, &[name::X_FORWARDED_PROTO, name::X_SCHEME], "scheme");
+    let forwarded_host = || agreed(&headers, &[name::X_FORWARDED_HOST], "host");
     let parts = match source {
         Source::Envoy { method, target, host, scheme, source } => {
-            let scheme = agreed(&headers, &["x-forwarded-proto"], "scheme")?.unwrap_or(scheme);
+            let scheme = agreed(&headers, &[name::X_FORWARDED_PROTO], "scheme")?.unwrap_or(scheme);
             (method, target, host, scheme, client(&headers, source, true, settings))
         }
         Source::Literal { method, target, host } => {
-            let scheme = agreed(&headers, &["x-forwarded-proto"], "scheme")?.unwrap_or(b"http");
+            let scheme = agreed(&headers, &[name::X_FORWARDED_PROTO], "scheme")?.unwrap_or(b"http");
             (method, target, host, scheme, client(&headers, address(peer), false, settings))
         }
         Source::Routed { method, target, host } => {
@@ -117,13 +118,13 @@ pub fn gather<'a>(
             )
         }
         Source::Forwarded { host } => {
-            let url = match agreed(&headers, &["x-original-url"], "target")? {
+            let url = match agreed(&headers, &[name::X_ORIGINAL_URL], "target")? {
                 Some(url) => Some(Url::parse(url)?),
                 None => None,
             };
-            let method =
-                agreed(&headers, &["x-forwarded-method", "x-original-method"], "method")?.unwrap_or(b"GET");
-            let target = agreed(&headers, &["x-forwarded-uri", "x-original-uri"], "target")?;
+            let method = agreed(&headers, &[name::X_FORWARDED_METHOD, name::X_ORIGINAL_METHOD], "method")?
+                .unwrap_or(b"GET");
+            let target = agreed(&headers, &[name::X_FORWARDED_URI, name::X_ORIGINAL_URI], "target")?;
             let target = either(target, url.as_ref().map(|u| u.target), "target")?
                 .ok_or(Unfit::Incomplete("target"))?;
             let scheme =
@@ -143,10 +144,10 @@ pub fn gather<'a>(
 }
 
 /// The value that all of these headers agree on, whichever are there.
-fn agreed<'a>(headers: &Headers<'a>, names: &[&str], fact: &'static str) -> Result<Option<&'a [u8]>, Unfit> {
+fn agreed<'a>(headers: &Headers<'a>, names: &[Known], fact: &'static str) -> Result<Option<&'a [u8]>, Unfit> {
     let mut found = None;
     for name in names {
-        let value = match headers.single(name) {
+        let value = match headers.single(*name) {
             Single::Absent => None,
             Single::Conflict => return Err(Unfit::Incomplete(fact)),
             Single::One(value) => Some(value),
@@ -205,17 +206,17 @@ fn client(
     seen_is_visitor: bool,
     settings: &ClientSettings,
 ) -> Option<IpAddr> {
-    let only = |name: &str| match headers.single(name) {
+    let only = |name: Name<'_>| match headers.single(name) {
         Single::One(value) => parse_address(value),
         Single::Absent | Single::Conflict => None,
     };
     if let Some(name) = &settings.header {
-        return only(name);
+        return only(name.as_str().into());
     }
-    if settings.envoy_external && headers.contains("x-envoy-external-address") {
-        return only("x-envoy-external-address");
+    if settings.envoy_external && headers.contains(name::X_ENVOY_EXTERNAL_ADDRESS) {
+        return only(name::X_ENVOY_EXTERNAL_ADDRESS.into());
     }
-    let listed = headers.joined("x-forwarded-for");
+    let listed = headers.joined(name::X_FORWARDED_FOR);
     let mut chain = listed
         .as_deref()
         .map(|l| l.rsplit(|b| *b == b','))

@@ -5,6 +5,8 @@ use std::fmt;
 
 use smallvec::SmallVec;
 
+use super::name::{Known, Name, Tag};
+
 /// The most headers a request may carry. Envoy and hyper stop at 100; a proxy adds a few of its own.
 pub const MAX_HEADERS: usize = 128;
 
@@ -28,42 +30,40 @@ impl fmt::Debug for Header<'_> {
 }
 
 /// The headers that count, in arrival order.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Headers<'a> {
-    /// Each line behind what is compared before its name.
-    list: SmallVec<[(u32, Header<'a>); INLINE]>,
-    names: Names,
-    /// Names that stand twice, as far as a filter can tell.
-    repeated: Names,
+    lines: SmallVec<[Line<'a>; INLINE]>,
+    /// For each known name its last line, counted from one: a request is asked for thirty names, of which most are not there.
+    last: [u8; Known::COUNT],
     crowded: bool,
 }
 
-/// Names of headers, as a filter: one that was added is found, and of others one in some ten. A request is asked for thirty names,
-/// of which most are not there.
+const _: () = assert!(MAX_HEADERS < u8::MAX as usize);
+
+#[derive(Clone, Copy, Debug)]
+struct Line<'a> {
+    header: Header<'a>,
+    tag: Tag,
+    known: Option<Known>,
+    /// The next line of the same known name; behind the last one comes the first.
+    next: u8,
+}
+
+/// Names of headers, as a filter: one that was added is found, and of others one in some ten.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Names([u64; 4]);
 
 impl Names {
     /// Adds a name, in any case.
     pub fn add(&mut self, name: &[u8]) {
-        self.add_tag(tag(name));
+        let hash = Tag::of(name).hash();
+        self.0[usize::from(hash >> 6)] |= 1 << (hash & 63);
     }
 
-    fn add_tag(&mut self, tag: u32) {
-        let (word, bit) = place(tag);
-        self.0[word] |= bit;
+    fn may_hold(&self, tag: Tag) -> bool {
+        let hash = tag.hash();
+        self.0[usize::from(hash >> 6)] >> (hash & 63) & 1 == 1
     }
-
-    fn may_hold(&self, tag: u32) -> bool {
-        let (word, bit) = place(tag);
-        self.0[word] & bit != 0
-    }
-}
-
-/// A bit of 256 for a tag, by its product with a number of many bits.
-fn place(tag: u32) -> (usize, u64) {
-    let hash = tag.wrapping_mul(0x9E37_79B1) >> 24;
-    ((hash >> 6) as usize, 1 << (hash & 63))
 }
 
 /// What a header that may stand only once says.
@@ -77,24 +77,35 @@ pub enum Single<'a> {
     One(&'a [u8]),
 }
 
+impl Default for Headers<'_> {
+    fn default() -> Self {
+        Self { lines: SmallVec::new(), last: [0; Known::COUNT], crowded: false }
+    }
+}
+
 impl<'a> Headers<'a> {
     /// Adds a line, unless it is one that never counts: a pseudo header, or a name with `_` or `.`, which servers
     /// and applications fold into a genuine name (`x_forwarded_for`), so that it could speak for a header that the
     /// proxy guards. Lines over [`MAX_HEADERS`] are dropped and make the list [crowded](Self::crowded).
     pub fn push(&mut self, name: &'a [u8], value: &'a [u8]) {
-        if name.is_empty() || name.iter().any(|b| NEVER_COUNTS[usize::from(*b)]) {
+        let Name { tag, known, .. } = name.into();
+        // No known name has such a byte.
+        if known.is_none() && (name.is_empty() || name.iter().any(|b| NEVER_COUNTS[usize::from(*b)])) {
             return;
         }
-        if self.list.len() == MAX_HEADERS {
+        if self.lines.len() == MAX_HEADERS {
             self.crowded = true;
             return;
         }
-        let tag = tag(name);
-        if self.names.may_hold(tag) {
-            self.repeated.add_tag(tag);
+        let number = self.lines.len() as u8;
+        let mut next = number;
+        if let Some(known) = known {
+            let last = std::mem::replace(&mut self.last[known.number()], number + 1);
+            if let Some(last) = last.checked_sub(1) {
+                next = std::mem::replace(&mut self.lines[usize::from(last)].next, number);
+            }
         }
-        self.names.add_tag(tag);
-        self.list.push((tag, Header { name, value }));
+        self.lines.push(Line { header: Header { name, value }, tag, known, next });
     }
 
     /// Whether lines were dropped, so that the list must not be judged.
@@ -104,34 +115,43 @@ impl<'a> Headers<'a> {
 
     /// Every line, in arrival order.
     pub fn iter(&self) -> impl Iterator<Item = Header<'a>> {
-        self.list.iter().map(|(_, header)| *header)
+        self.lines.iter().map(|line| line.header)
+    }
+
+    /// Every line whose name is a known one, in arrival order.
+    pub fn known(&self) -> impl Iterator<Item = (Known, &'a [u8])> {
+        self.lines.iter().filter_map(|line| Some((line.known?, line.header.value)))
     }
 
     /// Every line whose name is among these, and some others.
     pub fn among(&self, names: Names) -> impl Iterator<Item = Header<'a>> {
-        self.list.iter().filter(move |(tag, _)| names.may_hold(*tag)).map(|(_, header)| *header)
+        self.lines.iter().filter(move |line| names.may_hold(line.tag)).map(|line| line.header)
     }
 
     /// The values of every line with this name, in arrival order.
-    pub fn all<'h>(&'h self, name: &'h str) -> impl Iterator<Item = &'a [u8]> + 'h {
-        let (name, wanted) = (name.as_bytes(), tag(name.as_bytes()));
-        let most = match (self.names.may_hold(wanted), self.repeated.may_hold(wanted)) {
-            (false, _) => 0,
-            (true, false) => 1,
-            (true, true) => usize::MAX,
+    pub fn all<'n>(&self, name: impl Into<Name<'n>>) -> impl Iterator<Item = &'a [u8]> {
+        let (name, lines) = (name.into(), &*self.lines);
+        let last = name.known.and_then(|known| usize::from(self.last[known.number()]).checked_sub(1));
+        let at = match (name.known, last) {
+            (None, _) => 0,
+            (Some(_), Some(last)) => usize::from(lines[last].next),
+            (Some(_), None) => lines.len(),
         };
-        let tagged = self.list.iter().filter(move |(tag, _)| *tag == wanted);
-        let named = tagged.filter(|(_, header)| header.name.eq_ignore_ascii_case(name));
-        named.map(|(_, header)| header.value).take(most)
+        All { lines, name, at, last }
     }
 
     /// Whether a line with this name is there, even an empty one.
-    pub fn contains(&self, name: &str) -> bool {
+    pub fn contains<'n>(&self, name: impl Into<Name<'n>>) -> bool {
         self.all(name).next().is_some()
     }
 
+    /// Whether several lines with this name are there.
+    pub fn several<'n>(&self, name: impl Into<Name<'n>>) -> bool {
+        self.all(name).nth(1).is_some()
+    }
+
     /// The values of every line with this name, joined with `,`. Copies only when there are several.
-    pub fn joined(&self, name: &str) -> Option<Cow<'a, [u8]>> {
+    pub fn joined<'n>(&self, name: impl Into<Name<'n>>) -> Option<Cow<'a, [u8]>> {
         let mut values = self.all(name);
         let first = values.next()?;
         let Some(second) = values.next() else { return Some(Cow::Borrowed(first)) };
@@ -144,10 +164,39 @@ impl<'a> Headers<'a> {
     }
 
     /// The one value of a header that may stand only once; equal lines count as one.
-    pub fn single(&self, name: &str) -> Single<'a> {
+    pub fn single<'n>(&self, name: impl Into<Name<'n>>) -> Single<'a> {
         let mut values = self.all(name);
         let Some(first) = values.next() else { return Single::Absent };
         if values.all(|v| v == first) { Single::One(first) } else { Single::Conflict }
+    }
+}
+
+/// The values of the lines of one name.
+struct All<'h, 'a, 'n> {
+    lines: &'h [Line<'a>],
+    name: Name<'n>,
+    /// The line to look at next.
+    at: usize,
+    /// The last line, of a known name that is there.
+    last: Option<usize>,
+}
+
+impl<'a> Iterator for All<'_, 'a, '_> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        if self.name.known.is_some() {
+            let line = self.lines.get(self.at)?;
+            self.at = if Some(self.at) == self.last { self.lines.len() } else { usize::from(line.next) };
+            return Some(line.header.value);
+        }
+        let mut rest = self.lines.get(self.at..)?.iter();
+        let named = |line: &&Line<'_>| {
+            line.tag == self.name.tag && line.header.name.eq_ignore_ascii_case(self.name.text)
+        };
+        let line = rest.find(named)?;
+        self.at = self.lines.len() - rest.len();
+        Some(line.header.value)
     }
 }
 
@@ -157,13 +206,6 @@ const NEVER_COUNTS: [bool; 256] = {
     (table[b':' as usize], table[b'_' as usize], table[b'.' as usize]) = (true, true, true);
     table
 };
-
-/// Equal for names that are equal without regard to case, and seldom for others: the length, and three of the bytes.
-fn tag(name: &[u8]) -> u32 {
-    let byte = |at: usize| name.get(at).map_or(0, |byte| byte | 0x20);
-    let length = name.len();
-    u32::from_le_bytes([length as u8, byte(0), byte(length / 2), byte(length.saturating_sub(1))])
-}
 
 impl<'a> FromIterator<(&'a [u8], &'a [u8])> for Headers<'a> {
     fn from_iter<I: IntoIterator<Item = (&'a [u8], &'a [u8])>>(lines: I) -> Self {
@@ -177,6 +219,8 @@ impl<'a> FromIterator<(&'a [u8], &'a [u8])> for Headers<'a> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn headers(lines: &[(&'static str, &'static str)]) -> Headers<'static> {
@@ -191,12 +235,26 @@ mod tests {
         assert_eq!(h.joined("cookie"), None);
     }
 
+    proptest! {
+        #[test]
+        fn lines_are_found_by_their_names_in_their_order(
+            lines in prop::collection::vec("(?i:accept|cookie|te|x-own|x-mine|a|)", 0..40),
+        ) {
+            let lines: Vec<_> = lines.iter().enumerate().map(|(at, name)| (name, at.to_string())).collect();
+            let h: Headers<'_> = lines.iter().map(|(n, v)| (n.as_bytes(), v.as_bytes())).collect();
+            for wanted in ["accept", "Cookie", "TE", "x-own", "x-MINE", "a", "dnt", "none"] {
+                let named = lines.iter().filter(|(name, _)| name.eq_ignore_ascii_case(wanted));
+                prop_assert!(h.all(wanted).eq(named.map(|(_, value)| value.as_bytes())), "{}", wanted);
+            }
+        }
+    }
+
     #[test]
     fn names_of_one_tag_are_told_apart() {
-        let h = headers(&[("abcde", "1"), ("aXcYe", "2"), ("a", "3"), ("ABCDE", "4")]);
-        assert_eq!(tag(b"abcde"), tag(b"aXcYe"));
+        let h = headers(&[("abcde", "1"), ("XYcde", "2"), ("a", "3"), ("ABCDE", "4")]);
+        assert_eq!(Tag::of(b"abcde"), Tag::of(b"XYcde"));
         assert_eq!(h.all("AbCdE").collect::<Vec<_>>(), [&b"1"[..], b"4"]);
-        assert_eq!(h.all("axcye").collect::<Vec<_>>(), [b"2"]);
+        assert_eq!(h.all("xycde").collect::<Vec<_>>(), [b"2"]);
         assert_eq!(h.all("").count(), 0);
     }
 

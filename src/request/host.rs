@@ -36,11 +36,12 @@ impl<'a> Host<'a> {
             _ => return Err(bad),
         };
         let name = name.strip_suffix('.').unwrap_or(name);
-        let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_');
+        let plain = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_');
         if literal {
             return Ok(Self { name: Cow::Owned(canonical_literal(name).ok_or(bad)?), sent, port });
         }
-        if !(name.split('.').all(|label| !label.is_empty()) && name.bytes().all(plain)) {
+        let label = |label: &[u8]| !label.is_empty() && label.iter().all(plain);
+        if !name.as_bytes().split(|b| *b == b'.').all(label) {
             return Err(bad);
         }
         let upper = name.bytes().any(|b| b.is_ascii_uppercase());

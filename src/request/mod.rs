@@ -6,6 +6,7 @@ mod cookie;
 mod facts;
 mod header;
 mod host;
+pub mod name;
 mod reading;
 mod target;
 mod wants;
@@ -18,6 +19,7 @@ pub use cookie::{MAX_COOKIES, cookie_values, cookies_without, joined_cookie_valu
 pub use facts::{ClientSettings, Hops, Peer, Source, gather};
 pub use header::{Header, Headers, MAX_HEADERS, Names, Single};
 pub use host::{Host, canonical_literal};
+pub use name::Name;
 pub use reading::Readings;
 pub use target::{MAX_TARGET, Target};
 pub use wants::Wants;
@@ -70,18 +72,18 @@ impl<'a> Request<'a> {
     }
 
     /// The value of a header, several lines joined with `,` in arrival order; `None` when absent.
-    pub fn header(&self, name: &str) -> Option<Cow<'a, [u8]>> {
+    pub fn header<'n>(&self, name: impl Into<Name<'n>>) -> Option<Cow<'a, [u8]>> {
         self.headers.joined(name)
     }
 
     /// The `User-Agent`, empty when absent.
     pub fn agent(&self) -> Cow<'a, [u8]> {
-        self.header("user-agent").unwrap_or_default()
+        self.header(name::USER_AGENT).unwrap_or_default()
     }
 
     /// The JA4 fingerprint that the proxy wrote into `x-tollgate-ja4`, if it did so exactly once.
     pub fn ja4(&self) -> Option<&'a [u8]> {
-        match self.headers.single("x-tollgate-ja4") {
+        match self.headers.single(name::X_TOLLGATE_JA4) {
             Single::One(value) if !value.is_empty() => Some(value),
             _ => None,
         }

@@ -1,6 +1,6 @@
 //! What kind of answer a requester can show: only a browser that navigates can run a page.
 
-use super::Request;
+use super::{Request, name};
 
 /// The form of a refusal.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -20,21 +20,21 @@ impl Wants {
     /// verdict, so a lie gains nothing but an answer that its sender cannot use.
     pub fn of(request: &Request<'_>) -> Self {
         let header = |name| request.header(name).unwrap_or_default();
-        if header("content-type").starts_with(b"application/grpc") {
+        if header(name::CONTENT_TYPE).starts_with(b"application/grpc") {
             return Self::Text;
         }
         let (mode, destination, accept) =
-            (header("sec-fetch-mode"), header("sec-fetch-dest"), header("accept"));
+            (header(name::SEC_FETCH_MODE), header(name::SEC_FETCH_DEST), header(name::ACCEPT));
         // Over HTTP/2, and through proxies that keep `Upgrade` to themselves, the key or the mode tells.
-        let upgrade = header("upgrade");
+        let upgrade = header(name::UPGRADE);
         if !upgrade.is_empty() && !upgrade.eq_ignore_ascii_case(b"h2c")
             || &*mode == b"websocket"
-            || request.headers.contains("sec-websocket-key")
+            || request.headers.contains(name::SEC_WEBSOCKET_KEY)
         {
             return Self::Empty;
         }
         // A refused prefetch is thrown away, and what is asked for later is asked for anew (Chromium, Safari; older Firefox).
-        let early = ["sec-purpose", "purpose", "x-moz"].map(header);
+        let early = [name::SEC_PURPOSE, name::PURPOSE, name::X_MOZ].map(header);
         if early.iter().any(|purpose| purpose.trim_ascii_start().starts_with(b"prefetch")) {
             return Self::Empty;
         }
@@ -53,7 +53,7 @@ impl Wants {
             .iter()
             .filter_map(|k| place(k.as_bytes()))
             .min();
-        let agent = header("user-agent");
+        let agent = header(name::USER_AGENT);
         let html = place(b"text/html").is_some_and(|html| feed.is_none_or(|feed| html < feed))
             || &*accept == b"*/*" && TAKE_ANYTHING.iter().any(|text_browser| agent.starts_with(text_browser));
         match () {

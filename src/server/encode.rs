@@ -15,15 +15,18 @@ const LAST: u64 = 253_402_300_799;
 
 /// Writes an answer behind what is there already. `last` says that none will follow on this connection.
 pub(super) fn encode(response: &Response, now: Timestamp, last: bool, out: &mut Vec<u8>) {
-    let reason = StatusCode::from_u16(response.status()).ok().and_then(|status| status.canonical_reason());
-    put(out, format_args!("HTTP/1.1 {} {}\r\n", response.status(), reason.unwrap_or_default()));
+    let status = StatusCode::from_u16(response.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    for text in ["HTTP/1.1 ", status.as_str(), " ", status.canonical_reason().unwrap_or_default(), "\r\n"] {
+        out.extend_from_slice(text.as_bytes());
+    }
     for (name, value) in response.headers() {
         for text in [name, ": ", value, "\r\n"] {
             out.extend_from_slice(text.as_bytes());
         }
     }
     if response.get("content-length").is_none() && !matches!(response.status(), 204 | 304) {
-        put(out, format_args!("content-length: {}\r\n", response.body().len()));
+        // Memory takes all that is written to it.
+        drop(write!(out, "content-length: {}\r\n", response.body().len()));
     }
     if last {
         out.extend_from_slice(b"connection: close\r\n");
@@ -32,11 +35,6 @@ pub(super) fn encode(response: &Response, now: Timestamp, last: bool, out: &mut 
     out.extend_from_slice(&date(now));
     out.extend_from_slice(b"\r\n\r\n");
     out.extend_from_slice(response.body());
-}
-
-fn put(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
-    // Memory takes all that is written to it.
-    drop(out.write_fmt(text));
 }
 
 /// The date as answers bear it (RFC 9110, 5.6.7), written once a second.

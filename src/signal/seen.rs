@@ -1,7 +1,7 @@
 //! What header detectors look at, found in one pass over a request's headers.
 
 use super::agent::Browser;
-use crate::request::{Request, Scheme};
+use crate::request::{Request, Scheme, name};
 
 /// A request as header detectors see it. Of a header that stands several times the first line counts.
 pub(super) struct Seen<'r> {
@@ -28,19 +28,17 @@ impl<'r> Seen<'r> {
             brands: None,
             platform: None,
         };
-        for header in request.headers.iter() {
-            let is = |name: &str| header.name.eq_ignore_ascii_case(name.as_bytes());
-            // By length first: most headers are none of these.
-            let place = match header.name.len() {
-                6 if is("accept") => &mut seen.accept,
-                9 if is("sec-ch-ua") => &mut seen.brands,
-                14 if is("sec-fetch-dest") => &mut seen.fetch_dest,
-                14 if is("sec-fetch-mode") => &mut seen.fetch_mode,
-                15 if is("accept-language") => &mut seen.accept_language,
-                18 if is("sec-ch-ua-platform") => &mut seen.platform,
+        for (known, value) in request.headers.known() {
+            let place = match known {
+                name::ACCEPT => &mut seen.accept,
+                name::ACCEPT_LANGUAGE => &mut seen.accept_language,
+                name::SEC_CH_UA => &mut seen.brands,
+                name::SEC_CH_UA_PLATFORM => &mut seen.platform,
+                name::SEC_FETCH_DEST => &mut seen.fetch_dest,
+                name::SEC_FETCH_MODE => &mut seen.fetch_mode,
                 _ => continue,
             };
-            *place = place.or(Some(header.value.trim_ascii()));
+            *place = place.or(Some(value.trim_ascii()));
         }
         seen
     }

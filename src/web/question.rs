@@ -2,7 +2,7 @@
 
 use axum::http::request::Parts;
 
-use crate::request::{Headers, Single};
+use crate::request::{Headers, Single, name};
 
 /// The head of a request.
 pub trait Question {
@@ -31,7 +31,7 @@ pub trait Question {
 
     /// The host: `Host`, or the authority. Where several disagree it is empty, which is no host.
     fn host<'q>(&'q self, headers: &Headers<'q>) -> &'q [u8] {
-        match (headers.single("host"), self.authority()) {
+        match (headers.single(name::HOST), self.authority()) {
             (Single::One(host), None) => host,
             (Single::Absent, Some(authority)) => authority,
             (Single::One(host), Some(authority)) if host == authority => host,

@@ -9,7 +9,7 @@ use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use tokio::time::timeout;
 
 use super::question::Question;
-use crate::request::Headers;
+use crate::request::{Headers, name};
 
 /// The largest form that is read, in bytes: an answer of 16 puzzles has 160.
 const MAX_FORM: usize = 1024;
@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Whether the visitor can read gzip (RFC 9110, 12.5.3): named, and not by `q=0`.
 pub(super) fn accepts_gzip(headers: &Headers<'_>) -> bool {
-    let accepted = headers.joined("accept-encoding").unwrap_or_default();
+    let accepted = headers.joined(name::ACCEPT_ENCODING).unwrap_or_default();
     accepted.split(|b| *b == b',').any(|coding| {
         let mut parts = coding.split(|b| *b == b';').map(<[u8]>::trim_ascii);
         let named = parts.next().is_some_and(|name| name.eq_ignore_ascii_case(b"gzip"));

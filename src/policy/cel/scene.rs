@@ -9,7 +9,7 @@ use crate::behaviour::Behaviour;
 use crate::policy::facts::Facts;
 use crate::policy::pattern::text;
 use crate::policy::read::never_there;
-use crate::request::Request;
+use crate::request::{Request, name};
 
 /// A request and what is known about it, brought into shape once for all rules.
 pub(in crate::policy) struct Scene<'s, 'r> {
@@ -61,7 +61,7 @@ impl<'s, 'r> Scene<'s, 'r> {
 
     /// Whether there are several `User-Agent` lines, which no lenient rule believes.
     pub(super) fn agents(&self) -> bool {
-        self.request.headers.all("user-agent").nth(1).is_some()
+        self.request.headers.several(name::USER_AGENT)
     }
 
     /// The visitor's address; empty without evidence.
@@ -78,9 +78,9 @@ impl<'s, 'r> Scene<'s, 'r> {
 
     /// The length of the body: 0 without one, -1 when it is not known.
     pub(super) fn content_length(&self) -> i64 {
-        let mut lines = self.request.headers.all("content-length");
+        let mut lines = self.request.headers.all(name::CONTENT_LENGTH);
         let Some(first) = lines.next() else {
-            return if self.request.headers.contains("transfer-encoding") { -1 } else { 0 };
+            return if self.request.headers.contains(name::TRANSFER_ENCODING) { -1 } else { 0 };
         };
         let digits = !first.is_empty() && first.iter().all(u8::is_ascii_digit);
         let agreed = digits && lines.all(|line| line == first);

@@ -8,6 +8,7 @@ mod key;
 mod set;
 mod sieve;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::net::IpAddr;
 
@@ -19,7 +20,8 @@ pub(super) use set::Set;
 use sieve::Sieve;
 
 use super::pattern::{Needles, text};
-use crate::request::{Headers, Names};
+use crate::request::name::Known;
+use crate::request::{Headers, Name, Names};
 
 /// The longest name of a header that rules are filed under, in bytes.
 const MAX_NAME: usize = 63;
@@ -41,8 +43,9 @@ pub(super) struct Index {
     agents: Sieve,
     hosts: Sieve,
     paths: Sieve,
-    headers: HashMap<Box<[u8]>, Named>,
-    /// The names in `headers`.
+    known_headers: Vec<(Known, Named)>,
+    other_headers: HashMap<Box<[u8]>, Named>,
+    /// The names in `other_headers`.
     names: Names,
     v4: PrefixMap<Ipv4Net, Vec<u32>>,
     v6: PrefixMap<Ipv6Net, Vec<u32>>,
@@ -81,9 +84,9 @@ impl Index {
         index.hosts = Sieve::new(filed.hosts);
         index.paths = Sieve::new(filed.paths);
         for (name, values) in filed.values {
-            index.headers.entry(name).or_default().values = Sieve::new(values);
+            index.named(name).values = Sieve::new(values);
         }
-        index.headers.keys().for_each(|name| index.names.add(name));
+        index.other_headers.keys().for_each(|name| index.names.add(name));
         index
     }
 
@@ -95,7 +98,7 @@ impl Index {
             Some(Key::Header(name, needles)) if name.len() <= MAX_NAME => {
                 let name: Box<[u8]> = name.into_bytes().into();
                 if needles.is_empty() {
-                    self.headers.entry(name).or_default().present.push(rule);
+                    self.named(name).present.push(rule);
                 } else {
                     filed.values.entry(name).or_default().push((rule, needles));
                 }
@@ -118,6 +121,18 @@ impl Index {
             }
             Some(Key::Header(..)) | None => self.always.add(rule),
         }
+    }
+
+    /// The rules under a header.
+    fn named(&mut self, name: Box<[u8]>) -> &mut Named {
+        let Some(known) = Name::from(&*name).known() else {
+            return self.other_headers.entry(name).or_default();
+        };
+        let place = self.known_headers.iter().position(|(name, _)| *name == known).unwrap_or_else(|| {
+            self.known_headers.push((known, Named::default()));
+            self.known_headers.len() - 1
+        });
+        &mut self.known_headers[place].1
     }
 
     /// Sets `chosen` to the rules that may match as far as the agent tells: those that wait for something in it, and those that wait for
@@ -148,21 +163,27 @@ impl Index {
         shown.country.iter().filter_map(|country| self.countries.get(country)).for_each(&mut add);
     }
 
-    /// Only the headers that are there are looked up, however many the rules name.
+    /// Of other names than the known ones, only the headers that are there are looked up, however many the rules name.
     fn by_headers(&self, headers: &Headers<'_>, chosen: &mut Set) {
+        let mut choose = |named: &Named, value: Option<Cow<'_, [u8]>>| {
+            let Some(value) = value else { return };
+            named.present.iter().for_each(|rule| chosen.add(*rule));
+            named.values.choose(&text(&value), chosen);
+        };
+        self.known_headers.iter().for_each(|(name, named)| choose(named, headers.joined(*name)));
+        if self.other_headers.is_empty() {
+            return;
+        }
         let mut lower = [0; MAX_NAME];
         for header in headers.among(self.names).filter(|h| h.name.len() <= MAX_NAME) {
             let name = &mut lower[..header.name.len()];
             name.copy_from_slice(header.name);
             name.make_ascii_lowercase();
-            let Some(named) = self.headers.get(&*name) else { continue };
-            named.present.iter().for_each(|rule| chosen.add(*rule));
+            let Some(named) = self.other_headers.get(&*name) else { continue };
             // Lines of one name are one value, which must not be gone through once for each of them.
             let first = headers.iter().find(|h| h.name.eq_ignore_ascii_case(header.name));
             if first.is_some_and(|first| std::ptr::eq(first.value, header.value)) {
-                let name = std::str::from_utf8(name).unwrap_or_default();
-                let value = headers.joined(name).unwrap_or_default();
-                named.values.choose(&text(&value), chosen);
+                choose(named, headers.joined(&*name));
             }
         }
     }
