@@ -86,11 +86,13 @@ fn nested(out: &mut Vec<u8>, field: u8, write: impl FnOnce(&mut Vec<u8>)) {
     write(out);
     // Seven bits a byte, the lowest first; one byte is there already.
     let length = out.len() - start;
-    let more = (1..5).take_while(|byte| length >> (7 * byte) > 0).count();
-    if more > 0 {
-        out.resize(out.len() + more, 0);
-        out.copy_within(start..start + length, start + more);
+    if length < 0x80 {
+        out[start - 1] = length as u8;
+        return;
     }
+    let more = (1..5).take_while(|byte| length >> (7 * byte) > 0).count();
+    out.resize(out.len() + more, 0);
+    out.copy_within(start..start + length, start + more);
     for at in 0..=more {
         let last = if at == more { 0 } else { 0x80 };
         out[start - 1 + at] = (length >> (7 * at)) as u8 & 0x7f | last;

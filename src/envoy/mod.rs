@@ -6,8 +6,10 @@ mod call;
 mod read;
 mod write;
 
+use std::iter;
+
 use arc_swap::Guard;
-use axum::http::{HeaderMap, HeaderValue};
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::response::Response;
 use bytes::Bytes;
 use hyper::body::Body;
@@ -30,7 +32,7 @@ pub const SERVICE: &str = "envoy.service.auth.v3.Authorization";
 pub const CHECK: &str = "/envoy.service.auth.v3.Authorization/Check";
 
 /// The metadata of a call by which a proxy says that the request is not to be remembered: `off`.
-const LEARN: &str = "x-tollgate-learn";
+static LEARN: HeaderName = HeaderName::from_static("x-tollgate-learn");
 
 /// The service that Envoy asks. What a question says is read where it lies.
 #[derive(Clone, Debug)]
@@ -72,7 +74,7 @@ impl Authorization {
         let mut gate = self.live.load();
         let (mut moment, drawn) = Moment::draw(&self.clock);
         // The call's metadata is the proxy's own word, which no visitor can speak.
-        moment.learn = metadata.get(LEARN).is_none_or(|value| value != "off");
+        moment.learn = metadata.get(&LEARN).is_none_or(|value| value != "off");
         if gate.looks_up() {
             let held = Guard::into_inner(gate);
             // In a box, so that a call which looks nothing up does not carry the room for it.
@@ -100,7 +102,8 @@ fn unreadable() -> Status {
 
 /// Who asks, if we answer them. The secret that a peer may show stands in the call's metadata, out of the visitor's reach.
 fn trusted(gate: &Gate, metadata: &HeaderMap, peer: Peer) -> Result<Peer, Unfit> {
-    let shown = metadata.get_all(TOKEN).into_iter().map(HeaderValue::as_bytes);
+    // Looked for where there is a secret to be shown.
+    let shown = iter::once(metadata).flat_map(|metadata| metadata.get_all(TOKEN)).map(HeaderValue::as_bytes);
     if gate.trusts(peer, shown) { Ok(peer) } else { Err(Unfit::Incomplete("peer")) }
 }
 

@@ -209,13 +209,20 @@ fn each<'m>(mut rest: &'m [u8], mut field: impl FnMut(u64, Option<&'m [u8]>) -> 
     Some(())
 }
 
-/// Cuts a number off the front: seven bits a byte, the lowest first, ten bytes at most.
+/// Cuts a number off the front: seven bits a byte, the lowest first, ten bytes at most. Most have one.
+#[inline]
 fn varint(rest: &mut &[u8]) -> Option<u64> {
-    let (first, after) = rest.split_first()?;
-    if *first < 0x80 {
-        *rest = after;
-        return Some(u64::from(*first));
+    match rest.split_first()? {
+        (first @ ..0x80, after) => {
+            *rest = after;
+            Some(u64::from(*first))
+        }
+        _ => long_varint(rest),
     }
+}
+
+#[inline(never)]
+fn long_varint(rest: &mut &[u8]) -> Option<u64> {
     let mut number = 0;
     for (at, byte) in rest.iter().enumerate().take(10) {
         number |= u64::from(byte & 0x7f) << (7 * at);
