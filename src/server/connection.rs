@@ -161,8 +161,9 @@ impl Serving {
         });
         let streams = Streams::new(self.tasks.clone());
         let http = caps::builder(self.speaks, strangers, streams.clone());
-        // Whoever spoke HTTP/1.1 goes on with it.
-        let http = if began { http.http1_only() } else { http };
+        // Whoever spoke HTTP/1.1 goes on with it. What is no beginning of HTTP/2 is not cut up in search of one either: a mistake in it
+        // is then seen at once.
+        let http = if began || !may_begin_http2(&before) { http.http1_only() } else { http };
         let stream = Joined { stream, joins: self.speaks == Speaks::Http2, before };
         let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));
         // What has arrived is answered even if the end has come, hence the order.
@@ -188,6 +189,12 @@ impl Serving {
             tracing::debug!(%error, ?peer, "a connection ended early");
         }
     }
+}
+
+/// Whether HTTP/2 may begin so (RFC 9113, 3.4).
+fn may_begin_http2(bytes: &[u8]) -> bool {
+    const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+    bytes.starts_with(PREFACE) || PREFACE.starts_with(bytes)
 }
 
 /// Waits so long for a first request; for ever where one has come by then.

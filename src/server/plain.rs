@@ -98,6 +98,7 @@ where
                     more = false;
                     false
                 }
+                Err(NotPlain::TooLong) => return face.refuse_head(stream, &mut out).await,
                 Err(NotPlain::Other) => {
                     send(stream, &mut out).await?;
                     return Ok(Some(Rest {
@@ -124,7 +125,7 @@ where
         send(stream, &mut out).await?;
         out.shrink_to(ROOM);
         if read.len() > caps::MAX_HEAD {
-            return Ok(Some(Rest { read: read.into(), asked: asked.load(Ordering::Relaxed) }));
+            return face.refuse_head(stream, &mut out).await;
         }
     }
 }
@@ -172,6 +173,8 @@ fn may_end_a_head(bytes: &[u8], before: usize) -> bool {
 enum NotPlain {
     /// A part of what may become one.
     Part,
+    /// A head of more than [`caps::MAX_HEAD`]. hyper would take up to twice as much, as its reads happen to fall.
+    TooLong,
     /// Something else.
     Other,
 }
@@ -212,6 +215,19 @@ impl Face<'_> {
         Ok((length, self.write(answer, out)))
     }
 
+    /// Ends a connection for a head that is too long (RFC 6585, 5).
+    async fn refuse_head(
+        self,
+        stream: &mut (impl AsyncWrite + Unpin),
+        out: &mut Vec<u8>,
+    ) -> io::Result<Option<Rest>> {
+        self.serving.state.metrics.connection_ended("head");
+        encode(&Response::empty(431), Clock::System.now(), true, out);
+        send(stream, out).await?;
+        stream.shutdown().await?;
+        Ok(None)
+    }
+
     /// Writes an answer, and tells whether it is the last: the peer hears so too.
     fn write(self, answer: Result<Response, StatusCode>, out: &mut Vec<u8>) -> bool {
         let last = self.serving.stop.is_cancelled();
@@ -228,9 +244,8 @@ fn parse<'l, 'b>(
 ) -> Result<(Request<'l, 'b>, usize), NotPlain> {
     let mut request = Request::new(&mut []);
     match request.parse_with_uninit_headers(bytes, lines) {
-        Ok(Status::Complete(length)) if length <= caps::MAX_HEAD && is_plain(&request) => {
-            Ok((request, length))
-        }
+        Ok(Status::Complete(length)) if length > caps::MAX_HEAD => Err(NotPlain::TooLong),
+        Ok(Status::Complete(length)) if is_plain(&request) => Ok((request, length)),
         Ok(Status::Partial) => Err(NotPlain::Part),
         Ok(Status::Complete(_)) | Err(_) => Err(NotPlain::Other),
     }

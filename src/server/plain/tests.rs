@@ -93,7 +93,7 @@ fn whatever_else_it_says_is_for_hyper() {
 }
 
 #[test]
-fn what_is_too_long_is_for_hyper() {
+fn what_is_too_long_is_refused_or_for_hyper() {
     let crowd = "a: b\r\n".repeat(caps::MAX_LINES + 1);
     assert_eq!(begins(format!("GET / HTTP/1.1\r\n{crowd}\r\n").as_bytes()), Err(NotPlain::Other));
     let most = format!("GET / HTTP/1.1\r\n{}\r\n", &crowd[6..]);
@@ -105,7 +105,7 @@ fn what_is_too_long_is_for_hyper() {
         format!("{first}{}{rest}", "a".repeat(length - first.len() - rest.len()))
     };
     assert_eq!(begins(long(caps::MAX_HEAD).as_bytes()), Ok(caps::MAX_HEAD));
-    assert_eq!(begins(long(caps::MAX_HEAD + 1).as_bytes()), Err(NotPlain::Other));
+    assert_eq!(begins(long(caps::MAX_HEAD + 1).as_bytes()), Err(NotPlain::TooLong));
     for (length, status) in [(caps::MAX_HEAD, 200), (caps::MAX_HEAD + 1, 431), (2 * caps::MAX_HEAD, 431)] {
         for piece in [usize::MAX, 7000] {
             let answer = said(long(length).as_bytes(), piece, false);
