@@ -84,12 +84,12 @@ fn nested(out: &mut Vec<u8>, field: u8, write: impl FnOnce(&mut Vec<u8>)) {
     out.extend([field << 3 | 2, 0]);
     let start = out.len();
     write(out);
-    // Seven bits a byte, the lowest first; one byte is there already.
     let length = out.len() - start;
     if length < 0x80 {
         out[start - 1] = length as u8;
         return;
     }
+    // Seven bits a byte, the lowest first; one byte is there already.
     let more = (1..5).take_while(|byte| length >> (7 * byte) > 0).count();
     out.resize(out.len() + more, 0);
     out.copy_within(start..start + length, start + more);

@@ -17,7 +17,7 @@ use tonic::{Code, Status};
 
 use crate::clock::Clock;
 use crate::gate::{Face, Gate, Live, Moment, TOKEN};
-use crate::request::{Peer, Request, Unfit, gather};
+use crate::request::{Peer, Request, Unfit, gather, name};
 use read::Question;
 use write::Passing;
 
@@ -32,7 +32,7 @@ pub const SERVICE: &str = "envoy.service.auth.v3.Authorization";
 pub const CHECK: &str = "/envoy.service.auth.v3.Authorization/Check";
 
 /// The metadata of a call by which a proxy says that the request is not to be remembered: `off`.
-static LEARN: HeaderName = HeaderName::from_static("x-tollgate-learn");
+static LEARN: HeaderName = HeaderName::from_static(name::X_TOLLGATE_LEARN.as_str());
 
 /// The service that Envoy asks. What a question says is read where it lies.
 #[derive(Clone, Debug)]
@@ -102,7 +102,7 @@ fn unreadable() -> Status {
 
 /// Who asks, if we answer them. The secret that a peer may show stands in the call's metadata, out of the visitor's reach.
 fn trusted(gate: &Gate, metadata: &HeaderMap, peer: Peer) -> Result<Peer, Unfit> {
-    // Looked for where there is a secret to be shown.
+    // Lazily: a peer that is known by its address need not show anything, and looking takes a while.
     let shown = iter::once(metadata).flat_map(|metadata| metadata.get_all(TOKEN)).map(HeaderValue::as_bytes);
     if gate.trusts(peer, shown) { Ok(peer) } else { Err(Unfit::Incomplete("peer")) }
 }

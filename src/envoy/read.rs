@@ -209,7 +209,7 @@ fn each<'m>(mut rest: &'m [u8], mut field: impl FnMut(u64, Option<&'m [u8]>) -> 
     Some(())
 }
 
-/// Cuts a number off the front: seven bits a byte, the lowest first, ten bytes at most. Most have one.
+/// Cuts a number off the front: seven bits a byte, the lowest first, ten bytes at most. Most are one byte.
 #[inline]
 fn varint(rest: &mut &[u8]) -> Option<u64> {
     match rest.split_first()? {
@@ -221,7 +221,8 @@ fn varint(rest: &mut &[u8]) -> Option<u64> {
     }
 }
 
-#[inline(never)]
+/// A number of any length. Apart, so that the usual one stays small enough to be inlined.
+#[cold]
 fn long_varint(rest: &mut &[u8]) -> Option<u64> {
     let mut number = 0;
     for (at, byte) in rest.iter().enumerate().take(10) {

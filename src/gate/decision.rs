@@ -235,7 +235,7 @@ impl<'g> Decision<'g> {
     /// survives, and the name of a robot that showed who it is. Names are in lower case, values in printable ASCII.
     pub fn each_header(&self, mut show: impl FnMut(&'static str, &str)) {
         let plain = |c: char| c.is_ascii_graphic() || c == ' ';
-        let rule = match self.rule.bytes().all(|b| plain(b.into())) {
+        let rule = match self.rule.bytes().all(|b| b.is_ascii_graphic() || b == b' ') {
             true => Cow::Borrowed(self.rule),
             false => self.rule.chars().map(|c| if plain(c) { c } else { '?' }).collect(),
         };

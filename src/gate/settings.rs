@@ -88,7 +88,7 @@ impl Settings {
 }
 
 /// The header of a question in which a peer shows the shared secret.
-pub const TOKEN: &str = "x-tollgate-token";
+pub const TOKEN: &str = name::X_TOLLGATE_TOKEN.as_str();
 
 /// Who may ask a face.
 #[derive(Clone)]

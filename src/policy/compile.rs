@@ -15,8 +15,7 @@ use super::read::never_there;
 use super::rule::{self, Asks, Fallback, Matchers, Rules, Wanted};
 use super::toll::Toll;
 use super::{NameLives, Policy, Status};
-use crate::request::name::Known;
-use crate::request::{Name, Scheme};
+use crate::request::{KnownName, Name, Scheme, name};
 
 /// A policy ready to be asked.
 #[derive(Debug)]
@@ -80,7 +79,6 @@ pub(super) struct Rule {
 #[derive(Debug)]
 pub(super) struct Header {
     pub(super) name: String,
-    pub(super) known: Option<Known>,
     pub(super) test: HeaderTest,
     pub(super) from: HeaderFrom,
 }
@@ -104,7 +102,8 @@ pub(super) enum HeaderFrom {
     Client,
     /// A name that no request can show.
     Nowhere,
-    Request,
+    /// The header of this known name, or of none.
+    Request(Option<KnownName>),
 }
 
 /// One threshold.
@@ -244,7 +243,7 @@ fn key(matchers: &Matchers) -> Option<Key> {
         .chain(m.headers.iter().filter_map(|(name, pattern)| match HeaderFrom::of(name) {
             HeaderFrom::Agent => Key::agent(pattern),
             HeaderFrom::Client | HeaderFrom::Nowhere => None,
-            HeaderFrom::Request => Key::header(name, pattern),
+            HeaderFrom::Request(_) => Key::header(name, pattern),
         }))
         .chain(m.expression.as_ref().and_then(Expression::key))
         .chain(last.into_iter().flatten().filter(|_| m.expression.is_none()))
@@ -261,26 +260,16 @@ fn header(name: String, pattern: Pattern) -> Header {
         "^$" => HeaderTest::Empty,
         _ => HeaderTest::Pattern(pattern),
     };
-    Header { from: HeaderFrom::of(&name), known: Name::from(&*name).known(), name, test }
-}
-
-impl Header {
-    /// The name to look for.
-    pub(super) fn name(&self) -> Name<'_> {
-        match self.known {
-            Some(known) => known.into(),
-            None => Name::from(&*self.name),
-        }
-    }
+    Header { from: HeaderFrom::of(&name), name, test }
 }
 
 impl HeaderFrom {
     fn of(name: &str) -> Self {
-        match name {
-            _ if name.eq_ignore_ascii_case("user-agent") => Self::Agent,
-            _ if name.eq_ignore_ascii_case("x-real-ip") => Self::Client,
+        match Name::from(name).known() {
+            Some(name::USER_AGENT) => Self::Agent,
+            Some(name::X_REAL_IP) => Self::Client,
             _ if never_there(name) => Self::Nowhere,
-            _ => Self::Request,
+            known => Self::Request(known),
         }
     }
 }

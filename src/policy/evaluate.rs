@@ -465,10 +465,11 @@ impl Header {
             HeaderFrom::Client => self
                 .test(subject.request.client.map(|c: IpAddr| c.to_string()).unwrap_or_default().as_bytes()),
             HeaderFrom::Nowhere => self.test(b""),
-            HeaderFrom::Request => {
-                let name = self.name();
-                self.test(&subject.request.header(name).unwrap_or_default())
-                    || (!lenient && subject.any_line(name, |line| self.test(line)))
+            HeaderFrom::Request(known) => {
+                let name = known.map_or_else(|| Name::from(&*self.name), |known| known.into());
+                let value = subject.request.header(name);
+                self.test(value.as_deref().unwrap_or_default())
+                    || (!lenient && value.is_some() && subject.any_line(name, |line| self.test(line)))
             }
         }
     }

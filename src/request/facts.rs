@@ -5,8 +5,7 @@
 
 use std::net::IpAddr;
 
-use super::name::{self, Known, Name};
-use super::{Headers, Host, Networks, Parts, Request, Single, Unfit, parse_address};
+use super::{Headers, Host, KnownName, Name, Networks, Parts, Request, Single, Unfit, name, parse_address};
 
 /// The longest chain of proxies that is followed from right to left.
 const MAX_HOPS: usize = 16;
@@ -144,7 +143,11 @@ pub fn gather<'a>(
 }
 
 /// The value that all of these headers agree on, whichever are there.
-fn agreed<'a>(headers: &Headers<'a>, names: &[Known], fact: &'static str) -> Result<Option<&'a [u8]>, Unfit> {
+fn agreed<'a>(
+    headers: &Headers<'a>,
+    names: &[KnownName],
+    fact: &'static str,
+) -> Result<Option<&'a [u8]>, Unfit> {
     let mut found = None;
     for name in names {
         let value = match headers.single(*name) {

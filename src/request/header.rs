@@ -5,7 +5,7 @@ use std::fmt;
 
 use smallvec::SmallVec;
 
-use super::name::{Known, Name, Tag};
+use super::name::{Kind, KnownName, Name, Tag};
 
 /// The most headers a request may carry. Envoy and hyper stop at 100; a proxy adds a few of its own.
 pub const MAX_HEADERS: usize = 128;
@@ -33,8 +33,10 @@ impl fmt::Debug for Header<'_> {
 #[derive(Clone, Debug)]
 pub struct Headers<'a> {
     lines: SmallVec<[Line<'a>; INLINE]>,
-    /// For each known name its last line, counted from one: a request is asked for thirty names, of which most are not there.
-    last: [u8; Known::COUNT],
+    /// For each known name its last line, counted from one: a request is asked for fifty names, of which most are not there.
+    last: [u8; KnownName::COUNT],
+    /// The other names.
+    others: Names,
     crowded: bool,
 }
 
@@ -43,10 +45,14 @@ const _: () = assert!(MAX_HEADERS < u8::MAX as usize);
 #[derive(Clone, Copy, Debug)]
 struct Line<'a> {
     header: Header<'a>,
-    tag: Tag,
-    known: Option<Known>,
-    /// The next line of the same known name; behind the last one comes the first.
-    next: u8,
+    name: LineName,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum LineName {
+    /// With the next line of the same name; behind the last one comes the first.
+    Known(KnownName, u8),
+    Other(Tag),
 }
 
 /// Names of headers, as a filter: one that was added is found, and of others one in some ten.
@@ -56,7 +62,11 @@ pub struct Names([u64; 4]);
 impl Names {
     /// Adds a name, in any case.
     pub fn add(&mut self, name: &[u8]) {
-        let hash = Tag::of(name).hash();
+        self.add_tag(Tag::of(name));
+    }
+
+    fn add_tag(&mut self, tag: Tag) {
+        let hash = tag.hash();
         self.0[usize::from(hash >> 6)] |= 1 << (hash & 63);
     }
 
@@ -79,7 +89,7 @@ pub enum Single<'a> {
 
 impl Default for Headers<'_> {
     fn default() -> Self {
-        Self { lines: SmallVec::new(), last: [0; Known::COUNT], crowded: false }
+        Self { lines: SmallVec::new(), last: [0; KnownName::COUNT], others: Names::default(), crowded: false }
     }
 }
 
@@ -88,24 +98,35 @@ impl<'a> Headers<'a> {
     /// and applications fold into a genuine name (`x_forwarded_for`), so that it could speak for a header that the
     /// proxy guards. Lines over [`MAX_HEADERS`] are dropped and make the list [crowded](Self::crowded).
     pub fn push(&mut self, name: &'a [u8], value: &'a [u8]) {
-        let Name { tag, known, .. } = name.into();
+        let (Name(kind), header) = (name.into(), Header { name, value });
         // No known name has such a byte.
-        if known.is_none() && (name.is_empty() || name.iter().any(|b| NEVER_COUNTS[usize::from(*b)])) {
+        if let Kind::Other(name, _) = kind
+            && (name.is_empty() || name.iter().any(|b| NEVER_COUNTS[usize::from(*b)]))
+        {
             return;
         }
         if self.lines.len() == MAX_HEADERS {
             self.crowded = true;
             return;
         }
-        let number = self.lines.len() as u8;
-        let mut next = number;
-        if let Some(known) = known {
-            let last = std::mem::replace(&mut self.last[known.number()], number + 1);
-            if let Some(last) = last.checked_sub(1) {
-                next = std::mem::replace(&mut self.lines[usize::from(last)].next, number);
+        let name = match kind {
+            Kind::Known(known) => LineName::Known(known, self.link(known)),
+            Kind::Other(_, tag) => {
+                self.others.add_tag(tag);
+                LineName::Other(tag)
             }
+        };
+        self.lines.push(Line { header, name });
+    }
+
+    /// Makes the line that comes next the last of a known name, and yields the one behind it: the first.
+    fn link(&mut self, known: KnownName) -> u8 {
+        let number = self.lines.len() as u8;
+        let last = std::mem::replace(&mut self.last[known.number()], number + 1).checked_sub(1);
+        match last.map(|last| &mut self.lines[usize::from(last)].name) {
+            Some(LineName::Known(_, next)) => std::mem::replace(next, number),
+            _ => number,
         }
-        self.lines.push(Line { header: Header { name, value }, tag, known, next });
     }
 
     /// Whether lines were dropped, so that the list must not be judged.
@@ -119,25 +140,31 @@ impl<'a> Headers<'a> {
     }
 
     /// Every line whose name is a known one, in arrival order.
-    pub fn known(&self) -> impl Iterator<Item = (Known, &'a [u8])> {
-        self.lines.iter().filter_map(|line| Some((line.known?, line.header.value)))
+    pub fn known(&self) -> impl Iterator<Item = (KnownName, &'a [u8])> {
+        self.lines.iter().filter_map(|line| match line.name {
+            LineName::Known(known, _) => Some((known, line.header.value)),
+            LineName::Other(_) => None,
+        })
     }
 
-    /// Every line whose name is among these, and some others.
+    /// Every line whose name is among these and no known one, and some others.
     pub fn among(&self, names: Names) -> impl Iterator<Item = Header<'a>> {
-        self.lines.iter().filter(move |line| names.may_hold(line.tag)).map(|line| line.header)
+        let held = move |line: &&Line<'_>| matches!(line.name, LineName::Other(tag) if names.may_hold(tag));
+        self.lines.iter().filter(held).map(|line| line.header)
     }
 
     /// The values of every line with this name, in arrival order.
     pub fn all<'n>(&self, name: impl Into<Name<'n>>) -> impl Iterator<Item = &'a [u8]> {
         let (name, lines) = (name.into(), &*self.lines);
-        let last = name.known.and_then(|known| usize::from(self.last[known.number()]).checked_sub(1));
-        let at = match (name.known, last) {
-            (None, _) => 0,
-            (Some(_), Some(last)) => usize::from(lines[last].next),
-            (Some(_), None) => lines.len(),
+        let at = match name.0 {
+            Kind::Known(known) => match usize::from(self.last[known.number()]).checked_sub(1) {
+                Some(last) => lines[last].next(),
+                None => lines.len(),
+            },
+            Kind::Other(_, tag) if self.others.may_hold(tag) => 0,
+            Kind::Other(..) => lines.len(),
         };
-        All { lines, name, at, last }
+        All { lines, name, first: at, at }
     }
 
     /// Whether a line with this name is there, even an empty one.
@@ -171,31 +198,46 @@ impl<'a> Headers<'a> {
     }
 }
 
+impl Line<'_> {
+    /// The line behind it, of a known name.
+    fn next(&self) -> usize {
+        match self.name {
+            LineName::Known(_, next) => next.into(),
+            LineName::Other(_) => usize::MAX,
+        }
+    }
+}
+
 /// The values of the lines of one name.
 struct All<'h, 'a, 'n> {
     lines: &'h [Line<'a>],
     name: Name<'n>,
+    /// Where it began.
+    first: usize,
     /// The line to look at next.
     at: usize,
-    /// The last line, of a known name that is there.
-    last: Option<usize>,
 }
 
 impl<'a> Iterator for All<'_, 'a, '_> {
     type Item = &'a [u8];
 
     fn next(&mut self) -> Option<&'a [u8]> {
-        if self.name.known.is_some() {
-            let line = self.lines.get(self.at)?;
-            self.at = if Some(self.at) == self.last { self.lines.len() } else { usize::from(line.next) };
-            return Some(line.header.value);
-        }
         let mut rest = self.lines.get(self.at..)?.iter();
-        let named = |line: &&Line<'_>| {
-            line.tag == self.name.tag && line.header.name.eq_ignore_ascii_case(self.name.text)
+        let line = match self.name.0 {
+            Kind::Known(_) => {
+                let line = rest.next()?;
+                self.at = if line.next() == self.first { self.lines.len() } else { line.next() };
+                line
+            }
+            Kind::Other(name, tag) => {
+                let named = |line: &&Line<'_>| {
+                    line.name == LineName::Other(tag) && line.header.name.eq_ignore_ascii_case(name)
+                };
+                let line = rest.find(named)?;
+                self.at = self.lines.len() - rest.len();
+                line
+            }
         };
-        let line = rest.find(named)?;
-        self.at = self.lines.len() - rest.len();
         Some(line.header.value)
     }
 }
@@ -238,13 +280,32 @@ mod tests {
     proptest! {
         #[test]
         fn lines_are_found_by_their_names_in_their_order(
-            lines in prop::collection::vec("(?i:accept|cookie|te|x-own|x-mine|a|)", 0..40),
+            lines in prop::collection::vec("(?i:accept|cookie|te|x-own|x-mine|xyown|x_own|:path|a|)", 0..150),
         ) {
-            let lines: Vec<_> = lines.iter().enumerate().map(|(at, name)| (name, at.to_string())).collect();
+            let lines: Vec<_> =
+                lines.iter().enumerate().map(|(at, name)| (name, (at % 3).to_string())).collect();
             let h: Headers<'_> = lines.iter().map(|(n, v)| (n.as_bytes(), v.as_bytes())).collect();
-            for wanted in ["accept", "Cookie", "TE", "x-own", "x-MINE", "a", "dnt", "none"] {
-                let named = lines.iter().filter(|(name, _)| name.eq_ignore_ascii_case(wanted));
-                prop_assert!(h.all(wanted).eq(named.map(|(_, value)| value.as_bytes())), "{}", wanted);
+            let counts = lines.iter().filter(|(name, _)| !name.is_empty() && !name.contains([':', '_']));
+            let counts: Vec<_> = counts.map(|(name, value)| (name, value.as_bytes())).collect();
+            prop_assert_eq!(h.crowded(), counts.len() > MAX_HEADERS);
+            let kept = &counts[..counts.len().min(MAX_HEADERS)];
+            prop_assert!(h.iter().map(|line| line.value).eq(kept.iter().map(|(_, value)| *value)));
+            for wanted in ["accept", "Cookie", "TE", "x-own", "x-MINE", "xYown", "x_own", ":path", "a", "", "dnt", "none"] {
+                let named: Vec<_> = kept
+                    .iter()
+                    .filter(|(name, _)| name.eq_ignore_ascii_case(wanted))
+                    .map(|(_, value)| *value)
+                    .collect();
+                prop_assert_eq!(h.all(wanted).collect::<Vec<_>>(), &named[..], "{}", wanted);
+                prop_assert_eq!(h.contains(wanted), !named.is_empty());
+                prop_assert_eq!(h.several(wanted), named.len() > 1);
+                prop_assert_eq!(h.joined(wanted).unwrap_or_default(), named.join(&b","[..]));
+                let single = match named[..] {
+                    [] => Single::Absent,
+                    [first, ..] if named.iter().all(|value| *value == first) => Single::One(first),
+                    _ => Single::Conflict,
+                };
+                prop_assert_eq!(h.single(wanted), single);
             }
         }
     }
@@ -260,10 +321,10 @@ mod tests {
 
     #[test]
     fn lines_among_names_are_found() {
-        let h = headers(&[("Accept", "a"), ("host", "h"), ("cookie", "c"), ("accept", "b")]);
+        let h = headers(&[("X-Own", "a"), ("host", "h"), ("cookie", "c"), ("x-own", "b")]);
         let mut names = Names::default();
         assert_eq!(h.among(names).count(), 0);
-        names.add(b"aCCept");
+        names.add(b"x-oWN");
         assert_eq!(h.among(names).map(|line| line.value).collect::<Vec<_>>(), [b"a", b"b"]);
     }
 
@@ -282,13 +343,16 @@ mod tests {
 
     #[test]
     fn more_lines_than_the_cap_make_the_list_crowded() {
-        let mut h = Headers::default();
-        for _ in 0..MAX_HEADERS {
-            h.push(b"a", b"");
+        for name in ["a", "accept"] {
+            let values: Vec<_> = (0..=MAX_HEADERS).map(|at| at.to_string().into_bytes()).collect();
+            let mut h = Headers::default();
+            for value in &values[..MAX_HEADERS] {
+                h.push(name.as_bytes(), value);
+            }
+            assert!(!h.crowded());
+            h.push(name.as_bytes(), &values[MAX_HEADERS]);
+            assert!(h.crowded());
+            assert!(h.all(name).eq(&values[..MAX_HEADERS]));
         }
-        assert!(!h.crowded());
-        h.push(b"a", b"");
-        assert!(h.crowded());
-        assert_eq!(h.iter().count(), MAX_HEADERS);
     }
 }

@@ -19,7 +19,7 @@ pub use cookie::{MAX_COOKIES, cookie_values, cookies_without, joined_cookie_valu
 pub use facts::{ClientSettings, Hops, Peer, Source, gather};
 pub use header::{Header, Headers, MAX_HEADERS, Names, Single};
 pub use host::{Host, canonical_literal};
-pub use name::Name;
+pub use name::{KnownName, Name};
 pub use reading::Readings;
 pub use target::{MAX_TARGET, Target};
 pub use wants::Wants;

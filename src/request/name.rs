@@ -1,29 +1,33 @@
-//! The names of headers that requests are asked for, or bring, all day: each is known by a number, which is found once where a line
-//! comes in, so that nobody compares names to find it.
+//! The names of headers that requests bring, or are asked for, all day: each is known by a number, which is found once where a line
+//! comes in, so that nobody compares names to find it. Those that shipped policies ask for are among them.
 
-/// A header that is known by number.
+/// The name of a header that is known by number.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Known(u8);
+pub struct KnownName(u8);
 
 /// A name to look for, in any case.
 #[derive(Clone, Copy, Debug)]
-pub struct Name<'n> {
-    pub(super) text: &'n [u8],
-    pub(super) tag: Tag,
-    pub(super) known: Option<Known>,
+pub struct Name<'n>(pub(super) Kind<'n>);
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Kind<'n> {
+    Known(KnownName),
+    Other(&'n [u8], Tag),
 }
 
 impl Name<'_> {
     /// The number it is known by, if it is.
-    pub fn known(self) -> Option<Known> {
-        self.known
+    pub fn known(self) -> Option<KnownName> {
+        match self.0 {
+            Kind::Known(known) => Some(known),
+            Kind::Other(..) => None,
+        }
     }
 }
 
-impl From<Known> for Name<'static> {
-    fn from(known: Known) -> Self {
-        let text = TEXTS[known.number()].as_bytes();
-        Self { text, tag: Tag::of(text), known: Some(known) }
+impl From<KnownName> for Name<'static> {
+    fn from(known: KnownName) -> Self {
+        Self(Kind::Known(known))
     }
 }
 
@@ -37,11 +41,11 @@ impl<'n> From<&'n [u8]> for Name<'n> {
     #[inline]
     fn from(text: &'n [u8]) -> Self {
         let tag = Tag::of(text);
-        Self { text, tag, known: Known::of(text, tag) }
+        Self(KnownName::of(text, tag).map_or(Kind::Other(text, tag), Kind::Known))
     }
 }
 
-impl Known {
+impl KnownName {
     /// How many there are.
     pub(super) const COUNT: usize = TEXTS.len();
 
@@ -49,18 +53,23 @@ impl Known {
     #[inline]
     fn of(name: &[u8], tag: Tag) -> Option<Self> {
         let known = Self(PLACES[tag.place(MULTIPLIER)].checked_sub(1)?);
-        let text = TEXTS[known.number()].as_bytes();
+        let text = known.as_str().as_bytes();
         // Most arrive in lower case.
         (name == text || name.eq_ignore_ascii_case(text)).then_some(known)
     }
 
-    /// Its number, below [`Known::COUNT`].
+    /// Its number, below [`KnownName::COUNT`].
     pub(super) const fn number(self) -> usize {
         self.0 as usize
     }
+
+    /// The name, in lower case.
+    pub const fn as_str(self) -> &'static str {
+        TEXTS[self.number()]
+    }
 }
 
-/// Equal for names that are equal without regard to case, and seldom for others: the length, and three of the bytes.
+/// Equal for names that are equal without regard to case, and seldom for others: the length, the byte in the middle and the last two.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Tag(u32);
 
@@ -85,13 +94,15 @@ impl Tag {
     }
 }
 
-/// A number with which no two known names have one place.
+/// A number with which no two known names have one place. Odd, since an even one would lose bits.
 const MULTIPLIER: u32 = {
-    let mut multiplier = 0x9E37_79B1_u32;
+    const FIRST: u32 = 0x9E37_79B1;
+    let mut multiplier = FIRST;
     // For each place, the last multiplier that had a name there.
     let mut taken = [0; 512];
     'next: loop {
         multiplier = multiplier.wrapping_add(2);
+        assert!(multiplier - FIRST < 4000, "two names have one tag, or there are too many for the places");
         let mut at = 0;
         while at < TEXTS.len() {
             let place = Tag::of(TEXTS[at].as_bytes()).place(multiplier);
@@ -123,7 +134,7 @@ macro_rules! known {
     };
     (@number $number:expr; $constant:ident $text:literal, $($rest:tt)*) => {
         #[doc = concat!("`", $text, "`")]
-        pub const $constant: Known = Known($number);
+        pub const $constant: KnownName = KnownName($number);
         known!(@number $number + 1; $($rest)*);
     };
     (@number $number:expr;) => {};
@@ -134,13 +145,18 @@ known! {
     ACCEPT_CHARSET "accept-charset",
     ACCEPT_ENCODING "accept-encoding",
     ACCEPT_LANGUAGE "accept-language",
+    ACCESS_CONTROL_REQUEST_METHOD "access-control-request-method",
     AUTHORIZATION "authorization",
     CACHE_CONTROL "cache-control",
+    CDN_LOOP "cdn-loop",
+    CF_EW_VIA "cf-ew-via",
+    CF_WORKER "cf-worker",
     CONNECTION "connection",
     CONTENT_LENGTH "content-length",
     CONTENT_TYPE "content-type",
     COOKIE "cookie",
     DNT "dnt",
+    DOCKER_DISTRIBUTION_API_VERSION "docker-distribution-api-version",
     HOST "host",
     IF_MODIFIED_SINCE "if-modified-since",
     IF_NONE_MATCH "if-none-match",
@@ -168,6 +184,7 @@ known! {
     USER_AGENT "user-agent",
     VIA "via",
     X_ENVOY_EXTERNAL_ADDRESS "x-envoy-external-address",
+    X_FIREFOX_AI "x-firefox-ai",
     X_FORWARDED_FOR "x-forwarded-for",
     X_FORWARDED_HOST "x-forwarded-host",
     X_FORWARDED_METHOD "x-forwarded-method",
@@ -196,22 +213,22 @@ mod tests {
     #[test]
     fn each_known_name_is_found_in_any_case_and_no_other() {
         for (number, text) in TEXTS.iter().enumerate() {
-            let found = [text.to_string(), text.to_uppercase()].map(|text| Name::from(&*text).known);
-            assert_eq!(found, [Some(Known(number as u8)); 2], "{text}");
-            let mut other = text.to_string().into_bytes();
-            other[0] ^= 1;
-            assert_eq!(Name::from(&*other).known.filter(|known| known.number() == number), None, "{text}");
+            let found = [text.to_string(), text.to_uppercase()].map(|text| Name::from(&*text).known());
+            assert_eq!(found, [Some(KnownName(number as u8)); 2], "{text}");
+            for at in 0..text.len() {
+                let mut other = text.as_bytes().to_vec();
+                other[at] ^= 1;
+                assert_ne!(Name::from(&*other).known(), Some(KnownName(number as u8)), "{text} at {at}");
+            }
         }
-        assert_eq!(Name::from("").known, None);
-        assert_eq!(Name::from("x").known, None);
+        for other in [String::new(), "x".to_owned(), "x".repeat(255), "te".repeat(129), "dnt".repeat(86)] {
+            assert_eq!(Name::from(&*other).known(), None, "{other}");
+        }
     }
 
     #[test]
     fn known_names_are_ones_that_count() {
-        assert!(
-            TEXTS
-                .iter()
-                .all(|text| text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-'))
-        );
+        let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
+        assert!(TEXTS.iter().all(|text| text.bytes().all(plain)));
     }
 }

@@ -20,8 +20,7 @@ pub(super) use set::Set;
 use sieve::Sieve;
 
 use super::pattern::{Needles, text};
-use crate::request::name::Known;
-use crate::request::{Headers, Name, Names};
+use crate::request::{Headers, KnownName, Name, Names};
 
 /// The longest name of a header that rules are filed under, in bytes.
 const MAX_NAME: usize = 63;
@@ -43,7 +42,7 @@ pub(super) struct Index {
     agents: Sieve,
     hosts: Sieve,
     paths: Sieve,
-    known_headers: Vec<(Known, Named)>,
+    known_headers: Vec<(KnownName, Named)>,
     other_headers: HashMap<Box<[u8]>, Named>,
     /// The names in `other_headers`.
     names: Names,
@@ -123,12 +122,12 @@ impl Index {
         }
     }
 
-    /// The rules under a header.
+    /// The rules under a header, which are none yet where it is new.
     fn named(&mut self, name: Box<[u8]>) -> &mut Named {
         let Some(known) = Name::from(&*name).known() else {
             return self.other_headers.entry(name).or_default();
         };
-        let place = self.known_headers.iter().position(|(name, _)| *name == known).unwrap_or_else(|| {
+        let place = self.known_headers.iter().position(|(held, _)| *held == known).unwrap_or_else(|| {
             self.known_headers.push((known, Named::default()));
             self.known_headers.len() - 1
         });

@@ -7,7 +7,7 @@ use super::super::{Facts, Loader, Source, Trace};
 use crate::request::{Parts, Request};
 
 /// Matchers of every kind, those that match nothing at all included.
-const MATCHERS: [&str; 44] = [
+const MATCHERS: [&str; 46] = [
     "user_agent_regex: Googlebot",
     "user_agent_regex: (?i:gptbot|claude|spider)",
     "user_agent_regex: ^curl/",
@@ -35,6 +35,8 @@ const MATCHERS: [&str; 44] = [
     "headers_regex: {X-Tool: '^(?:a|b)tool$'}",
     "headers_regex: {x-tool: '.*'}",
     "headers_regex: {X-Tool: '^$'}",
+    "headers_regex: {X-Yool: tool}",
+    "headers_regex: {x-oooooooooooooooooooooooooooooooooooooooooooooooooooooooooooooo: '.*'}",
     "headers_regex: {Accept: 'html,text'}",
     "headers_regex: {X-Real-Ip: '^10\\.'}",
     "headers_regex: {Host: 'shop'}",
@@ -87,6 +89,8 @@ fn visit() -> impl Strategy<Value = Visit> {
         ("x-tool", "atool"),
         ("X-TOOL", "none"),
         ("X-Tool", ""),
+        ("X-Yool", "atool"),
+        ("x-oooooooooooooooooooooooooooooooooooooooooooooooooooooooooooooo", "x"),
         ("accept", "text/html"),
         ("Accept", "text/plain"),
         ("host", "shop"),
@@ -166,4 +170,16 @@ fn a_needle_that_stands_often_is_found_once() {
     let mut set = Set::for_rules(500);
     sieve.choose("GPTBot ".repeat(9_000).as_bytes(), &mut set);
     assert_eq!(Set::or_all(Some(&set), 500).count(), 500);
+}
+
+/// So that no request is gone through line by line for them.
+#[test]
+fn shipped_policies_file_rules_under_known_headers_only() {
+    for name in ["botPolicies.yaml", "observe.yaml", "quiet.yaml", "strict.yaml"] {
+        let policy = Loader::default()
+            .load(&Source::Embedded(name.to_owned()))
+            .unwrap_or_else(|e| panic!("{e}"))
+            .policy;
+        assert!(policy.0.index.other_headers.is_empty(), "{name}: {:?}", policy.0.index.other_headers.keys());
+    }
 }
