@@ -2,7 +2,8 @@
 //! lie. What hyper makes of a request and of its answer costs more than the decision between them.
 //!
 //! A connection that brings anything else is hyper's, from that request's first byte on: where a body ends, what an upgrade is and what
-//! is no HTTP at all is judged in one place only. Heads are parsed by the parser that hyper uses.
+//! is no HTTP at all is judged in one place only. Heads are parsed by the parser that hyper uses; one that is too long is refused here, since
+//! hyper bounds what it has read and not the head.
 
 use std::future::poll_fn;
 use std::io;
